@@ -596,6 +596,7 @@ class TestProjectRoot:
             Progress("running", "rewritten", 6, 12, "", 10),
             "running rewritten [########--------] 6 of 12 mapped calls, 10.0 s",
         ),
+        (Progress("running", "rewritten", 14, 10, "", 10), "running rewritten: 14 mapped calls, 10.0 s"),
     ],
 )
 def test_progress_in_one_line(progress: Progress, shown: str) -> None:

@@ -30,6 +30,7 @@ from jaxmigrate.program.observed import NOTHING_OBSERVED, Observed
 from jaxmigrate.program.trust import GRADES
 from jaxmigrate.reports import fix_html, fix_json, fix_junit, fix_markdown
 from jaxmigrate.reports.fix_result import FixedFile, FixResult
+from jaxmigrate.reports.limits import by_name
 from jaxmigrate.reports.site_layouts import is_global, reasons, summary
 from jaxmigrate.requirements import pins, project_of, target_jax, written_for
 from jaxmigrate.sources import SourceError, create_source, is_writable, may_be_created, write_source
@@ -296,6 +297,8 @@ def _evidence(result: FixResult) -> Iterator[str]:
     if result.evidence is not None:
         yield f"verification: {result.evidence.verdict.value}: {result.evidence.message}"
         yield from (f"note: {remark}" for remark in result.evidence.notes)
+        if result.evidence.ok and (told := by_name(result.evidence)):
+            yield told
 
 
 def _of_callers(callers: Sequence[str]) -> str:

@@ -84,7 +84,7 @@ def verify_before_writing(
                 suspects = parts.pop(0)
                 keep = {place: why for place, why in keep.items() if why != _SUSPECT}
                 more = {site.id: _SUSPECT for site in suspects}
-            added = _places(more, [file for file in files if file.source.name not in aside])
+            added = _places(more, files, evidence)
             withheld = {
                 **withheld,
                 **_by_file(more, [file for file in candidates if file.source.name not in aside], added),
@@ -131,6 +131,7 @@ def _count(files: Sequence[PlannedFile]) -> int:
 def _to_leave(evidence: Evidence, candidates: Sequence[PlannedFile]) -> dict[str, str]:
     """The sites that the runs speak against, by id, with the reason: what was not reached, and what failed first."""
     own = {site.id for file in candidates for site in file.sites if site.status == "rewritten"}
+    own |= {site.site.id for site in evidence.sites if site.site.reference}
     failed = [site for site in evidence.sites if not site.verdict.ok and not site.follows and site.site.id in own]
     wrong = [site for site in failed if site.verdict is not Verdict.NOT_EXERCISED]
     crashed = any(not run.ok and not run.nudged for run in evidence.runs)
@@ -198,14 +199,23 @@ def _halves(groups: Sequence[Sequence[SitePlan]]) -> list[list[SitePlan]]:
     return [[site for group in half for site in group] for half in halves] if len(groups) > 1 else []
 
 
-def _places(more: Mapping[str, str], files: Sequence[PlannedFile]) -> dict[tuple[Path, Place], str]:
-    """Where the sites stand, for the planner; those of notebooks are left with their file."""
-    return {
+def _places(more: Mapping[str, str], files: Sequence[PlannedFile], evidence: Evidence) -> dict[tuple[Path, Place], str]:
+    """Where the sites stand, for the planner; those of notebooks are left with their file.
+
+    Of a site that goes by another name of a map, that is where the map stands: all goes with it that goes by the name.
+    """
+    found = {
         (place(file.source), (site.line, site.column)): more[site.id]
         for file in files
         for site in file.sites
         if site.id in more and not site.cell and file.source.notebook is None
     }
+    sources = {file.source.name: file.source for file in files if file.source.notebook is None}
+    for site in (one.site for one in evidence.sites if one.site.reference and one.site.id in more):
+        name, line, column = site.reference.rsplit(":", 2)
+        if name in sources:
+            found[place(sources[name]), (int(line), int(column))] = more[site.id]
+    return found
 
 
 def _by_file(more: Mapping[str, str], candidates: Sequence[PlannedFile], added: Held) -> dict[str, Withheld]:

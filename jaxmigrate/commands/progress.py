@@ -68,7 +68,7 @@ class _Lines:
 
 
 def line(progress: Progress) -> str:
-    """One moment in one line: a bar where the number of calls is known from an earlier run, else a count."""
+    """One moment in one line: a bar where an earlier run tells how many calls there are, else a count."""
     spent = seconds(progress.seconds)
     if progress.phase == "ran":
         return f"ran {progress.run}: {plural(progress.calls, 'mapped call')} in {spent}"
@@ -76,7 +76,7 @@ def line(progress: Progress) -> str:
         return f"{progress.phase} {progress.run}".rstrip()
     count, expected = progress.calls, progress.calls_expected
     where = f" {_place(progress.site)}" if progress.site else ""
-    if not expected:
+    if not expected or count > expected:
         return f"running {progress.run}: {plural(count, 'mapped call')}, {spent}{where}"
     full = min(_BAR, _BAR * count // expected)
     bar = "#" * full + "-" * (_BAR - full)

@@ -60,6 +60,7 @@ def verify_planned(
         by_hand=unmarked,
         unmarked=unmarked,
         others=() if unmarked else _others([file for file in planned if file.source.name in rewritten], root),
+        passed_on=tuple(place for file in planned for place in _passed_on(file)),
         **_how_to_run(root, config, options),
     )
     sources = [file.source for file in planned]
@@ -384,6 +385,12 @@ def _in_question(planned: Sequence[PlannedFile], rewritten: Collection[str]) -> 
     for file in planned:
         if file.source.name in rewritten or not file.plan.changed:
             yield from (_site(site) for site in file.sites if site.status == "rewritten")
+
+
+def _passed_on(file: PlannedFile) -> Iterator[str]:
+    """Where a file hands on a map that is rewritten; of a notebook only its name, whose lines are those of cells."""
+    name = file.source.name
+    yield from dict.fromkeys(name if file.source.notebook else f"{name}:{line}" for line in file.plan.passed_on)
 
 
 def _site(site: SitePlan) -> SiteInfo:

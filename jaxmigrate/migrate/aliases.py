@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from jaxmigrate.migrate.decide import KEYWORDS, Decision, Surroundings
 from jaxmigrate.migrate.inside import inside
+from jaxmigrate.migrate.roots import root_of
 from jaxmigrate.program.modules import Module, Project
 from jaxmigrate.program.operations import DropAlias, DropStatement, Operation
-from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.sites import MappedSite
+from jaxmigrate.program.resolve import PARTIALS, Resolver
+from jaxmigrate.program.sites import MappedSite, ReferenceNode
+from jaxmigrate.program.syntax import last_name
+from jaxmigrate.program.values import External
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +32,20 @@ def aliased_sites(
     root_of: Callable[[MappedSite], Decision | None],
     resolver: Resolver,
     around: Surroundings,
+    held: Collection[ast.expr] = (),
 ) -> dict[Module, list[Aliased]]:
-    """By module, the sites under aliases that may show a map of their own: none that hold maps themselves."""
+    """By module, the sites under aliases that may show a map of their own: none that hold maps, or are `held`."""
     found: dict[Module, list[Aliased]] = {}
     for module, every in sites.items():
         by_node = {site.node: site for site in every}
         for site in every:
             root = root_of(site) if site.reference is None else None
-            if root is None or not root.is_plain or any(a.keyword not in (*KEYWORDS, None) for a in site.arguments):
+            if (
+                root is None
+                or not root.is_plain
+                or site.node in held
+                or any(a.keyword not in (*KEYWORDS, None) for a in site.arguments)
+            ):
                 continue
             if inside(site, by_node, resolver, around.processes) is None:
                 found.setdefault(module, []).append(Aliased(site, root))
@@ -59,7 +68,7 @@ def unused_aliases(
     for root in {id(one.root): one.root for one in aliased}.values():
         own = [one.site for one in aliased if one.root is root]
         statement = _definition(root)
-        if statement is None or any(site.node not in direct for site in own):
+        if statement is None or root.stays or any(site.node not in direct for site in own):
             continue
         target = statement.targets[0]
         assert isinstance(target, ast.Name)
@@ -118,6 +127,55 @@ def _imports(
                     return None
                 found.append((module, DropAlias(statement, alias)))
     return found
+
+
+def passed_on(
+    module: Module,
+    aliases: Collection[ReferenceNode],
+    sites: Collection[MappedSite],
+    names: Collection[str],
+    resolver: Resolver,
+) -> Iterator[ast.expr]:
+    """Where a module hands on one of some maps that go by other names, so that calls of it are out of sight.
+
+    `names` are all that the maps go by.
+    """
+    callees = {_alias_in(site.callee) for site in sites}
+    for node in (node for name in sorted(names) for node in module.table.named.get(name, ())):
+        if not isinstance(node.ctx, ast.Load):
+            continue
+        if node in aliases or node in callees or _is_in_sight(node, module, resolver):
+            continue
+        if root_of(node, module, resolver, aliases) is not None:
+            yield node
+
+
+def names_of_aliases(aliases: Collection[Decision], modules: Iterable[Module]) -> set[str]:
+    """The names that some maps are given, and those under which they are imported."""
+    found: set[str] = set()
+    for decision in aliases:
+        node: ast.AST | None = decision.reference.node
+        while node is not None and not isinstance(node, ast.stmt):
+            node = decision.reference.module.table.parents.get(node)
+        found |= {name for one in _targets(node) if (name := last_name(one))}
+    statements = [s for m in modules for s in m.table.import_statements if isinstance(s, ast.ImportFrom)]
+    return found | {a.asname for s in statements for a in s.names if a.asname and a.name in found}
+
+
+def _is_in_sight(node: ast.expr, module: Module, resolver: Resolver) -> bool:
+    """Whether an expression is only given a name, or an attribute of it is read."""
+    parent = module.table.parents.get(node)
+    if isinstance(parent, ast.Call) and parent.args[:1] == [node]:
+        callee = resolver.value(parent.func, module)
+        return isinstance(callee, External) and callee.name in PARTIALS and _is_in_sight(parent, module, resolver)
+    if isinstance(parent, ast.Assign | ast.AnnAssign):
+        return all(isinstance(target, ast.Name) for target in _targets(parent))
+    return isinstance(parent, ast.Attribute)
+
+
+def _targets(node: ast.AST | None) -> list[ast.expr]:
+    """What a statement assigns to."""
+    return node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
 
 
 def _imported(module: Module, name: str) -> Iterator[tuple[ast.ImportFrom, ast.alias]]:

@@ -54,7 +54,8 @@ class Refusal:
 class Decision:
     """A reference and, where it is left, why; `nested` where it maps a map, `inner` where it is the map so mapped.
 
-    `around` where what it maps calls maps itself, `inside` where it is such a map.
+    `around` where what it maps calls maps itself, `inside` where it is such a map. It `stays` where a site goes by a
+    name of it that must not change: other sites that go by the name then show maps of their own, or stay as well.
     """
 
     reference: Reference
@@ -64,6 +65,7 @@ class Decision:
     inner: bool = False
     around: bool = False
     inside: bool = False
+    stays: Refusal | None = None
 
     @property
     def is_plain(self) -> bool:

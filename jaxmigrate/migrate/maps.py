@@ -14,7 +14,17 @@ from jaxmigrate.program.once import once_each
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import all_parameters
 from jaxmigrate.program.sites import MappedSite, listed, literal_of, mapped_function, mapped_values
-from jaxmigrate.program.values import Application, Argument, Constant, External, Function, Parameter, Partial, Value
+from jaxmigrate.program.values import (
+    Application,
+    Argument,
+    Constant,
+    External,
+    Function,
+    ModuleValue,
+    Parameter,
+    Partial,
+    Value,
+)
 
 UNUSUAL = "axis_size"  # what only a mesh that is chosen at each call can say
 ALIKE = 3  # outputs of one spec that are easier to read as one
@@ -163,7 +173,7 @@ def of_choice(choice: SiteChoice, resolver: Resolver, module: Module) -> MapPlan
         named=dict(choice.tree.named),
         choice=choice,
         given_by_keyword=any(call.keywords for call in _near_calls(site, resolver)),
-        axis_source=_axis_of_alias(site),
+        axis_source=_axis_of_alias(site, resolver),
     )
 
 
@@ -317,7 +327,7 @@ def of_site(site: MappedSite, resolver: Resolver, default_axis: str, *, all_devi
         any_keywords=any_keywords,
         axis_default=axis[2],
         by_name=spoken,
-        axis_source=_axis_of_alias(site),
+        axis_source=_axis_of_alias(site, resolver),
     )
 
 
@@ -473,16 +483,16 @@ def _axis(site: MappedSite, resolver: Resolver, default: str) -> tuple[str | ast
     return node, "", default if any(_may_be_none(v) for v in values) else ""
 
 
-def _axis_of_alias(site: MappedSite) -> str:
+def _axis_of_alias(site: MappedSite, resolver: Resolver) -> str:
     """`constants.AXIS` for a site that goes by `constants.pmap`, whose axis is a constant of that module."""
     argument = site.keyword("axis_name")
     callee = site.callee.args[0] if isinstance(site.callee, ast.Call) and site.callee.args else site.callee
     if argument is None or argument.module is site.module or not isinstance(callee, ast.Attribute):
         return ""
     root, axis = argument.module.table.root, argument.expression
-    if not (isinstance(axis, ast.Name) and isinstance(callee.value, ast.Name) and callee.attr in root.bindings):
+    if not isinstance(axis, ast.Name) or resolver.value(callee.value, site.module) != ModuleValue(argument.module):
         return ""
-    return f"{callee.value.id}.{axis.id}" if len(root.bindings.get(axis.id, ())) == 1 else ""
+    return f"{ast.unparse(callee.value)}.{axis.id}" if len(root.bindings.get(axis.id, ())) == 1 else ""
 
 
 def _may_be_none(value: object) -> bool:

@@ -200,8 +200,9 @@ class FilePlan:
     `after` equals `before` where nothing is rewritten. `marked_renewed` is `marked_before` with its old names replaced,
     for an original that today's JAX does not run as it is; empty where there are none. `together` are the files, this
     one among them, that make, map and take apart the same global arrays: they are written all or not at all. `callers`
-    import this one and were not among the files given, so that they stay as they are. `users` are
-    the files for which the rewrite adds this one.
+    import this one and were not among the files given, so that they stay as they are. `users` are the files for which
+    the rewrite adds this one. `passed_on` are the lines that hand on a map which is rewritten and goes by another name:
+    calls of it are out of sight there.
     """
 
     path: str
@@ -215,6 +216,7 @@ class FilePlan:
     together: frozenset[str] = frozenset()
     callers: tuple[Path, ...] = ()
     users: frozenset[str] = frozenset()
+    passed_on: tuple[int, ...] = ()
 
     @property
     def new(self) -> bool:

@@ -10,12 +10,13 @@ from types import MappingProxyType
 
 from jaxmigrate.flow.layout.choices import SiteChoice
 from jaxmigrate.flow.layout.reachable_modules import ReachableModules
-from jaxmigrate.migrate.aliases import aliased_sites
+from jaxmigrate.migrate.aliases import aliased_sites, names_of_aliases, passed_on
 from jaxmigrate.migrate.api_updates.plans import with_new_names, with_renewed_originals
 from jaxmigrate.migrate.cleanup import without_leftovers
-from jaxmigrate.migrate.decide import Decision, decide, surroundings
+from jaxmigrate.migrate.decide import Decision, Refusal, decide, surroundings
+from jaxmigrate.migrate.faked import leave_faked
 from jaxmigrate.migrate.imports import imported_names
-from jaxmigrate.migrate.kept import leave_kept
+from jaxmigrate.migrate.kept import leave_kept, place_of
 from jaxmigrate.migrate.layouts import Chosen, Mapped, choose
 from jaxmigrate.migrate.one_process import as_declared
 from jaxmigrate.migrate.options import PlanOptions
@@ -31,7 +32,7 @@ from jaxmigrate.migrate.witnesses import with_witnesses, witnesses
 from jaxmigrate.migrate.writing import FileWork, NewFile, ProjectWriter
 from jaxmigrate.program.modules import Module, Project, parse_module, read_utf8
 from jaxmigrate.program.old_mentions import may_use_old_names
-from jaxmigrate.program.operations import Mark, Operation
+from jaxmigrate.program.operations import THROUGH, Mark, Operation
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite, ReferenceNode, mapped_sites
 
@@ -59,7 +60,7 @@ def plan_sources(
     texts = {path: text for _, path, text in sources}
     modules, errors = _parsed(sources, texts, explicit) if options.wanted.maps else ({}, {})
     known = {**beside, **texts}
-    project = Project(modules.values(), lambda path: known.get(path) or read_utf8(path), known)
+    project = Project(modules.values(), lambda path: known[path] if path in known else read_utf8(path), known)
     reachable = ReachableModules(project, known, texts)
     plan = _ProjectPlanner(sources, modules, project, reachable, known, options).plan()
     paths = {name: path for name, path, _ in sources if name not in errors}
@@ -184,6 +185,8 @@ class _ProjectPlanner:
         written = self._written(mapped)
         leaned_on = _leaned_on(mapped.sites, self.roots, self.resolver)
         together = _together(written.chosen, self.names)
+        aliases = [d for found in mapped.decisions.values() for d in found if _is_alias(d, leaned_on)]
+        names = names_of_aliases(aliases, self.modules.values())
         files = []
         for name, path, text in self.sources:
             found = self.modules.get(path)
@@ -193,7 +196,12 @@ class _ProjectPlanner:
                 continue
             with blamed(path):
                 outcomes = self._outcomes(mapped.sites[found], mapped.decisions[found], leaned_on)
-                file = self._file(name, written.works[found], outcomes, written)
+                marks = [_alias_mark(d, name) for d in aliases if d.reference.module is found]
+                file = self._file(name, written.works[found], outcomes, written, marks)
+                passed = passed_on(
+                    found, {d.reference.node for d in aliases}, mapped.sites[found], names, self.resolver
+                )
+                file = replace(file, passed_on=tuple(sorted({node.lineno for node in passed})))
             files.append(replace(file, together=together[name]) if name in together else file)
         files += [_new_file(path, new, self.names) for path, new in written.new_files.items()]
         return Plan(tuple(files))
@@ -209,10 +217,12 @@ class _ProjectPlanner:
                 sites[module] = mapped_sites(module, self.resolver)
                 decisions[module] = decide(module, sites[module], self.resolver, around.processes)
         self._root_at(decisions)
-        decisions = leave_kept(decisions, sites, self._reference_of, self.options.wanted)
+        outside = {m: mapped_sites(m, self.resolver) for m in self.project.beside if m.path not in self.texts}
+        decisions = leave_kept(decisions, sites, self._reference_of, self.options.wanted, outside)
+        roots = {s.node: node for own in sites.values() for s in own if (node := self._reference_of(s)) is not None}
+        decisions = leave_faked(decisions, sites, roots, self.project.program, self.resolver)
         decisions = leave_together(decisions, sites, self.resolver, self._reference_of)
         self._root_at(decisions)
-        outside = {m: mapped_sites(m, self.resolver) for m in self.project.beside if m.path not in self.texts}
         return Mapped(self.modules, sites, decisions, outside, around, self.texts, self.reachable)
 
     def _root_at(self, decisions: Mapping[Module, Sequence[Decision]]) -> None:
@@ -222,12 +232,13 @@ class _ProjectPlanner:
         """The files with their operations; what cannot be written with global arrays is written stacked."""
         imported = imported_names((*self.modules.values(), *self.reachable.importers(self.modules)), self.resolver)
         trust = self.options.trust()
-        refused: set[ast.expr] = set()
+        held = self._held(mapped.sites)
+        refused: set[ast.expr] = {*held}
         while True:
             chosen = choose(mapped, self.resolver, trust, refused) if trust is not None else None
             for more in chosen.more if chosen is not None else ():
                 mapped.add(more)
-            aliased = aliased_sites(mapped.sites, self._root, self.resolver, mapped.around)
+            aliased = aliased_sites(mapped.sites, self._root, self.resolver, mapped.around, held)
             works = [
                 FileWork(m, mapped.decisions[m], _ids(self.names[path], m, mapped.sites[m]), aliased.get(m, ()))
                 for path, m in self.modules.items()
@@ -240,14 +251,20 @@ class _ProjectPlanner:
                 return _Written({work.module: work for work in works}, chosen, new_files, imported)
             refused |= failed
 
-    def _file(self, name: str, work: FileWork, outcomes: Iterable[Outcome], written: _Written) -> FilePlan:
-        """A file as it becomes, with its sites, and with the marks by which a verification finds these."""
+    def _file(
+        self, name: str, work: FileWork, outcomes: Iterable[Outcome], written: _Written, aliases: Sequence[Mark]
+    ) -> FilePlan:
+        """A file as it becomes, with its sites, and with the marks by which a verification finds these.
+
+        `aliases` are further marks, on both sides.
+        """
         plans: list[SitePlan] = []
         marks: list[Mark] = []
         marks_after: list[Mark] = []
         for outcome in outcomes:
-            plan = site_plan(outcome, name, work.module, self.resolver, written.choice(outcome.site))
             direct = outcome.site is not None and outcome.site.node in work.direct
+            outcome = outcome if direct else self._under_a_name_that_stays(outcome)
+            plan = site_plan(outcome, name, work.module, self.resolver, written.choice(outcome.site))
             written_as = "jax.shard_map" if direct else "shard_map_stacked" if plan.status == "rewritten" else ""
             leans = (*plan.assumed, *self.leans) if plan.status == "rewritten" else plan.assumed
             plans.append(replace(plan, written=written_as, assumed=leans))
@@ -259,6 +276,8 @@ class _ProjectPlanner:
         after = text.cleaned(text.rewritten(work.operations)) if work.operations else text.module.text
         marked_before, marked_after = text.module.text, after
         if self.options.marks:
+            marks += aliases
+            marks_after += aliases
             seen = {mark.node for mark in marks} if self.options.witnessed else None
             before = marks if seen is None else [*marks, *witnesses(work.module, name, seen)]
             marked_before = text.rewritten(before, marked=True)
@@ -285,6 +304,22 @@ class _ProjectPlanner:
         for decision in decisions:
             if not decision.sites and decision.reference.node not in leaned_on:
                 yield Outcome(None, decision.reference, decision, decision.reference.node, "value")
+
+    def _held(self, sites: Mapping[Module, Sequence[MappedSite]]) -> dict[ast.expr, str]:
+        """The sites that a verification speaks against, with the reason."""
+        wanted = self.options.wanted
+        every = [site for found in sites.values() for site in found] if wanted.held else []
+        told = {site.node: wanted.held_at(site.module.path, place_of(site.node, site.module)) for site in every}
+        return {node: reason for node, reason in told.items() if reason}
+
+    def _under_a_name_that_stays(self, outcome: Outcome) -> Outcome:
+        """A site that is not rewritten where the name that it goes by keeps its meaning."""
+        decision = outcome.decision
+        if outcome.form != "alias" or outcome.site is None or decision is None or decision.stays is None:
+            return outcome
+        held = self._held({outcome.site.module: [outcome.site]}).get(outcome.site.node)
+        refusal = Refusal(decision.stays.code, held) if held else decision.stays
+        return replace(outcome, decision=replace(decision, refusal=refusal))
 
     def _reference_of(self, site: MappedSite) -> ReferenceNode | None:
         """The reference that a site stands under, its own or that of the alias that it uses."""
@@ -363,6 +398,21 @@ def _together(chosen: Chosen | None, names: Mapping[Path, str]) -> dict[str, fro
         whole = frozenset(group.union(*(found.get(name, ()) for name in group)))
         found |= dict.fromkeys(whole, whole)
     return found
+
+
+def _is_alias(decision: Decision, leaned_on: Collection[ReferenceNode]) -> bool:
+    """Whether a reference is rewritten, and its sites go by other names."""
+    is_rewritten = decision.refusal is None and decision.stays is None
+    return decision.reference.node in leaned_on and not decision.sites and is_rewritten
+
+
+def _alias_mark(decision: Decision, name: str) -> Mark:
+    """The mark of a reference that goes by another name: a run tells what is mapped through it.
+
+    Not every use of a name is in sight: it may be passed on, or read by `getattr`.
+    """
+    node = decision.reference.node
+    return Mark(node, f"{THROUGH}{name}:{node.lineno}:{column_of(node, decision.reference.module)}")
 
 
 def _leaned_on(

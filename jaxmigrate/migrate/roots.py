@@ -12,7 +12,7 @@ from jaxmigrate.program.modules import Module, Project, import_name, read_utf8
 from jaxmigrate.program.resolve import PARTIALS, Resolver
 from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.sites import Reference, ReferenceNode, references
-from jaxmigrate.program.values import External, ModuleValue
+from jaxmigrate.program.values import Class, External, Instance, ModuleValue
 
 RENAMED = re.compile(r"\bpmap\s+as\s+\w")
 
@@ -22,7 +22,7 @@ def alias_modules(modules: Iterable[Module], texts: Mapping[Path, str]) -> set[s
 
     Importers of such a module can hand the alias on, so they are followed as far as there are any.
     """
-    resolver = Resolver(Project(modules, lambda path: texts.get(path) or read_utf8(path), texts))
+    resolver = Resolver(Project(modules, lambda path: texts[path] if path in texts else read_utf8(path), texts))
     waiting = {
         import_name(m.path)
         for m in modules
@@ -50,13 +50,11 @@ def root_of(
     callee: ast.expr, module: Module, resolver: Resolver, roots: Collection[ReferenceNode]
 ) -> ReferenceNode | None:
     """The reference that an alias leads to, through single assignments and imports; None where the way is lost."""
-    node: ast.expr | None = callee
+    node: ast.expr = callee
     for _ in range(16):
-        if isinstance(node, ast.Call) and node.args:
+        if isinstance(node, ast.Call) and node.args and not _is_getattr(node, module, resolver):
             node = node.args[0] if _is_partial(node, module, resolver) else node.func
-        if not isinstance(node, ast.Name | ast.Attribute):
-            return None
-        if node in roots:
+        if isinstance(node, ast.Name | ast.Attribute) and node in roots:
             return node
         step = _bound_value(node, module, resolver)
         if step is None:
@@ -70,13 +68,33 @@ def _is_partial(call: ast.Call, module: Module, resolver: Resolver) -> bool:
     return isinstance(callee, External) and callee.name in PARTIALS
 
 
-def _bound_value(node: ReferenceNode, module: Module, resolver: Resolver) -> tuple[ast.expr, Module] | None:
-    if isinstance(node, ast.Name):
-        return _follow(resolver.bindings_at(node, module), module, resolver)
-    owner = resolver.value(node.value, module)
-    if isinstance(owner, ModuleValue):
-        return _follow(resolver.standing(node.attr, owner.module), owner.module, resolver)
+def _is_getattr(call: ast.Call, module: Module, resolver: Resolver) -> bool:
+    return resolver.value(call.func, module) == External("builtins.getattr")
+
+
+def _bound_value(node: ast.expr, module: Module, resolver: Resolver) -> tuple[ast.expr, Module] | None:
+    """What stands behind a name, an attribute of a module or class, or an element of a display that has one value."""
+    match node:
+        case ast.Name():
+            return _follow(resolver.bindings_at(node, module), module, resolver)
+        case ast.Attribute(value=owner, attr=name):
+            return _attribute(owner, name, module, resolver)
+        case ast.Call(args=[owner, ast.Constant(value=str(name))], keywords=[]):
+            return _attribute(owner, name, module, resolver)
+        case ast.Subscript():
+            return resolver.element(node, module)
     return None
+
+
+def _attribute(owner: ast.expr, name: str, module: Module, resolver: Resolver) -> tuple[ast.expr, Module] | None:
+    value = resolver.value(owner, module)
+    if isinstance(value, ModuleValue):
+        return _follow(resolver.standing(name, value.module), value.module, resolver)
+    cls = value.cls if isinstance(value, Instance) else value
+    line = resolver.lineage(cls) if isinstance(cls, Class) else []
+    bound = [(one.module, found) for one in line if (found := one.module.table.own_scope[one.node].bindings.get(name))]
+    own = isinstance(value, Class) or (isinstance(cls, Class) and not resolver.is_assigned(cls, name))
+    return _follow(bound[0][1], bound[0][0], resolver) if bound and own else None
 
 
 def _follow(bindings: Sequence[Binding], module: Module, resolver: Resolver) -> tuple[ast.expr, Module] | None:

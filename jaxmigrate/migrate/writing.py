@@ -466,7 +466,7 @@ class ProjectWriter:
     # what stays with the map that chooses its mesh at each call
 
     def _stacked(self, work: FileWork, kept: Sequence[Decision], names: FileNames, shared: Shared) -> None:
-        replaced = [d for d in kept if d.refusal is None and d not in self._unused]
+        replaced = [d for d in kept if d.refusal is None and not d.stays and d not in self._unused]
         plain = [d for d in replaced if d.is_plain]
         nested = [d for d in replaced if d.nested is not None]
         inside = [d for d in replaced if d.inside]

@@ -56,6 +56,10 @@ class Replace:
     code: Code
 
 
+# What the ids of marks begin with on maps that go by other names.
+THROUGH = "through "
+
+
 @record(eq=False)
 class Mark:
     """Wraps whatever stands in the place of an expression for a verification; no line moves.

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import cast
 
 from jaxmigrate.program.library import named
-from jaxmigrate.program.modules import Module, Project
+from jaxmigrate.program.modules import ALWAYS_EXTERNAL, Module, Project
 from jaxmigrate.program.order import reaching
 from jaxmigrate.program.scopes import Binding, FunctionNode, Scope, all_parameters, children
 from jaxmigrate.program.values import (
@@ -100,7 +100,8 @@ class Resolver:
                 scope = module.table.scope_of[node]
                 return self.name_values(node.id, scope, module, node, later=scope.function() is not None)
             case ast.Attribute():
-                return (v for owner in self.values(node.value, module) for v in self.attribute(owner, node.attr))
+                found = [v for owner in self.values(node.value, module) for v in self.attribute(owner, node.attr)]
+                return [self._in_folder(v, module) if isinstance(v, External) else v for v in found]
             case ast.Call():
                 arguments = call_arguments(node, module)
                 return (
@@ -122,6 +123,14 @@ class Resolver:
                 return (Constant(-number),)
         return (UNKNOWN,)
 
+    def _in_folder(self, value: External, module: Module) -> Value:
+        """The project's module of a dotted name whose first part is a folder without an `__init__.py`."""
+        first = value.name.partition(".")[0]
+        if first in ALWAYS_EXTERNAL or not first:
+            return value
+        found = self.project.imported(module, value.name)
+        return value if found is None else ModuleValue(found)
+
     def _tuple(self, node: ast.Tuple | ast.List, module: Module) -> Values:
         items = [self.value(element, module) for element in node.elts]
         if all(isinstance(item, Constant) for item in items):
@@ -129,19 +138,22 @@ class Resolver:
         return (UNKNOWN,)
 
     def _subscript(self, node: ast.Subscript, module: Module) -> Iterable[Value]:
+        found = self.element(node, module)
+        return self.values(*found) if found is not None else (UNKNOWN,)
+
+    def element(self, node: ast.Subscript, module: Module) -> tuple[ast.expr, Module] | None:
+        """The element of a display that a subscript takes, where both are known."""
         key = self.value(node.slice, module)
-        if not isinstance(key, Constant):
-            return (UNKNOWN,)
-        container = self.container(node.value, module)
-        if container is None:
-            return (UNKNOWN,)
+        container = self.container(node.value, module) if isinstance(key, Constant) else None
+        if container is None or not isinstance(key, Constant):
+            return None
         holder, where = container
         if isinstance(holder, ast.Dict):
             entries = [v for k, v in zip(holder.keys, holder.values, strict=True) if constant_key(k) == (key.value,)]
-            return self.values(entries[-1], where) if entries else (UNKNOWN,)
+            return (entries[-1], where) if entries else None
         if isinstance(key.value, int) and -len(holder.elts) <= key.value < len(holder.elts):
-            return self.values(holder.elts[key.value], where)
-        return (UNKNOWN,)
+            return holder.elts[key.value], where
+        return None
 
     def container(self, node: ast.expr, module: Module) -> tuple[ast.Dict | ast.Tuple | ast.List, Module] | None:
         """The display that `node` is, or that its single assignment holds."""
@@ -346,12 +358,20 @@ class Resolver:
     def _from_import(self, alias: ast.alias, module: Module) -> Iterable[Value]:
         node = cast("ast.ImportFrom", module.table.parents[alias])
         source = self.project.imported(module, node.module or "", node.level)
+        if source is module and not self._is_bound_before(alias, module):
+            source = None  # a package imports its modules from itself
         if source is None:
             submodule = self.project.imported(module, f"{node.module or ''}.{alias.name}".lstrip("."), node.level)
             if submodule is not None:
                 return (ModuleValue(submodule),)
             return (External(canonical("." * node.level + f"{node.module or ''}.{alias.name}".lstrip("."))),)
         return self.module_attribute(source, alias.name)
+
+    @staticmethod
+    def _is_bound_before(alias: ast.alias, module: Module) -> bool:
+        """Whether a module has a name already where it imports it from itself."""
+        others = module.table.root.bindings.get(alias.name, [])
+        return any(getattr(one.node, "lineno", 0) < alias.lineno for one in others)
 
     def module_attribute(self, module: Module, name: str) -> Values:
         """What `module.name` can stand for: a name bound there, or a submodule."""
@@ -398,6 +418,10 @@ class Resolver:
     def _instance_attribute(self, owner: Instance, cls: Class, name: str) -> Values:
         assigned = [v for c in self.lineage(cls) for v in self._assigned_attribute(c, name)]
         return distinct([*self._class_attribute(cls, name, owner), *assigned])
+
+    def is_assigned(self, cls: Class, name: str) -> bool:
+        """Whether methods of a class, or of its bases in the project, assign an attribute of its instances."""
+        return any(attribute.attr == name for one in self.lineage(cls) for attribute in one.module.table.attributes)
 
     def _assigned_attribute(self, cls: Class, name: str) -> Iterator[Value]:
         for attribute in cls.module.table.attributes:
@@ -457,9 +481,19 @@ class Resolver:
                 return (Partial(callee, arguments, node, module),)
             case Class():
                 return (Instance(callee, Application(callee, arguments, node, module)),)
+            case External(name="builtins.getattr") if (attribute := self._asked_for(arguments)) is not None:
+                owners = self.argument_values(arguments[0])
+                return [value for owner in owners for value in self.attribute(owner, attribute)]
             case Unknown():
                 return (UNKNOWN,)
         return (Application(callee, arguments, node, module),)
+
+    def _asked_for(self, arguments: tuple[Argument, ...]) -> str | None:
+        """The attribute that `getattr(owner, "name")` reads; None where another value may stand for it."""
+        if len(arguments) != 2 or any(one.keyword is not None for one in arguments):
+            return None
+        name = self.literal(arguments[1])
+        return name if isinstance(name, str) else None
 
     def argument_values(self, argument: Argument) -> Values:
         """What an argument can stand for."""

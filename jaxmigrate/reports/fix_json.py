@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 
 from jaxmigrate.reports.fix_result import FixResult
+from jaxmigrate.reports.limits import limits
 from jaxmigrate.verify.model import to_json
 
 
 def write(result: FixResult) -> str:
-    """One JSON object: `summary`, `sites`, `names`, `files`, `assumptions`, `callers`, `errors`, and so on."""
+    """One JSON object: `summary`, `sites`, `names`, `files`, `assumptions`, `callers`, `not_covered` and so on."""
     document = {
         "version": 1,
         "summary": {
@@ -28,6 +29,7 @@ def write(result: FixResult) -> str:
         "callers": list(result.callers),
         "errors": [error.to_json() for error in result.errors],
         "notebooks": list(result.notebooks),
+        "not_covered": [] if result.evidence is None else list(limits(result.evidence)),
         "verification": None if result.evidence is None else to_json(result.evidence),
     }
     return json.dumps(document, indent=2) + "\n"

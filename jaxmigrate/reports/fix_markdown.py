@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from jaxmigrate.migrate.plan import NamePlan, SitePlan
 from jaxmigrate.reports.fix_result import FixResult
+from jaxmigrate.reports.limits_markdown import not_covered
 from jaxmigrate.reports.markdown import escaped, fenced, section, table
 from jaxmigrate.reports.site_layouts import grades, is_global, reasons, summary
 from jaxmigrate.verify.model import Evidence
@@ -41,7 +42,10 @@ def sentence(text: str) -> str:
 def _verification(evidence: Evidence | None) -> list[str]:
     if evidence is None:
         return []
-    return [f"Verification: **{evidence.verdict.value}**. {escaped(evidence.message)}\n"]
+    return [
+        f"Verification: **{evidence.verdict.value}**. {escaped(evidence.message)}\n",
+        *section("Not covered", not_covered(evidence)),
+    ]
 
 
 def _row(site: SitePlan) -> tuple[str, str, str, str]:

@@ -23,6 +23,13 @@ def limits(evidence: Evidence) -> Iterator[str]:
     unseen = [place_of(one.site) for one in evidence.sites if one.verdict is Verdict.NOT_EXERCISED]
     if unseen:
         yield f"Not reached, so nothing is known of it: {listed(unseen)}."
+    if unlike := _unknown(evidence):
+        yield f"Not compared, because it is not known how the rewritten program holds it: {listed(unlike)}."
+    if evidence.passed_on:
+        yield (
+            f"{listed(evidence.passed_on)} {'hands' if len(evidence.passed_on) == 1 else 'hand'} on a rewritten map: "
+            f"calls of it that {commands} did not make were not compared."
+        )
     within = [place_of(one.site) for one in evidence.sites if one.verdict is Verdict.WITHIN]
     if within:
         yield f"Equal only as far as rounding allows, not in every bit: {listed(within)}."
@@ -34,14 +41,38 @@ def limits(evidence: Evidence) -> Iterator[str]:
         yield f"The programs ran on {where}: memory, speed and whatever else real devices add were not tested."
 
 
+def _unknown(evidence: Evidence) -> list[str]:
+    """The arguments and results whose shapes no known layout relates, of sites that are said to agree."""
+    return [
+        f"{place_of(one.site)} {array.name or 'result'}"
+        for one in evidence.sites
+        for array in (*one.arguments, *one.results)
+        if one.verdict.ok and "unknown" in array.layout
+    ]
+
+
 def briefly(evidence: Evidence) -> str:
     """The same in a line for the terminal; empty where nothing was compared."""
     calls = _calls(evidence)
     if not calls:
         return ""
-    told = f"not covered: inputs and steps other than these {plural(calls, 'call')} on {_inputs(evidence)}"
-    unchanged = f"; {plural(len(evidence.untouched), 'site')} not run, in files that did not change"
-    return told + (unchanged if evidence.untouched else "")
+    told = [f"inputs and steps other than these {plural(calls, 'call')} on {_inputs(evidence)}", *_named(evidence)]
+    if evidence.untouched:
+        told.append(f"{plural(len(evidence.untouched), 'site')} not run, in files that did not change")
+    return f"not covered: {'; '.join(told)}"
+
+
+def by_name(evidence: Evidence) -> str:
+    """A line with what was not compared as far as it has a place; empty where that is nothing."""
+    told = [*_named(evidence)]
+    return f"not covered: {'; '.join(told)}" if told else ""
+
+
+def _named(evidence: Evidence) -> Iterator[str]:
+    if unlike := _unknown(evidence):
+        yield f"arguments or results in layouts that are not known: {listed(unlike)}"
+    if evidence.passed_on:
+        yield f"further calls of the rewritten maps that are handed on at {listed(evidence.passed_on)}"
 
 
 def untouched(evidence: Evidence) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from html import escape
 
 from jaxmigrate.reports.figures import effort, largest_errors, layouts_line, seconds, share_of_bound, shell_line
-from jaxmigrate.reports.limits import limits, revisions_line, untouched
+from jaxmigrate.reports.limits import revisions_line
+from jaxmigrate.reports.limits_markdown import not_covered
 from jaxmigrate.reports.markdown import Link, escaped, fenced, section, table
 from jaxmigrate.reports.report import Report, SiteRow, as_report
 from jaxmigrate.terminal import plural
@@ -40,7 +40,7 @@ def write(told: Report | Evidence) -> str:
         ),
         *section("Layouts", table(("Site", "Arguments", "Results"), _layouts(report))),
         *section("Differences", _differences(report)),
-        *section("Not covered", _limits(report.evidence)),
+        *section("Not covered", not_covered(report.evidence)),
         *section("Left", table(("Site", "Code", "Reason"), _left(report))),
         *section("Not worked on", [f"- {escaped(text)}" for text in (*report.errors, *report.notebooks)]),
         *section("Diff", fenced("".join(file.diff_text for file in report.files), "diff")),
@@ -93,16 +93,6 @@ def _layouts(report: Report) -> list[Sequence[str]]:
     """How each site's arrays were held in the runs."""
     found = [(row.place, row.evidence) for row in report.rows if row.evidence is not None and row.evidence.calls]
     return [(place, layouts_line(one.arguments), layouts_line(one.results)) for place, one in found]
-
-
-def _limits(evidence: Evidence | None) -> list[str]:
-    """What green does not say, with the sites that do not count in a fold."""
-    if evidence is None:
-        return []
-    lines = [f"- {escaped(text.replace('`', ''))}" for text in limits(evidence)]
-    names = "".join(f"<li>{escape(name)}</li>" for name in evidence.untouched)
-    fold = f"<details><summary>{escape(untouched(evidence))}</summary><ul>{names}</ul></details>"
-    return [*lines, "", fold] if names else lines
 
 
 def _left(report: Report) -> list[Sequence[str]]:

@@ -79,7 +79,8 @@ class SiteInfo:
 
     `arguments` and `outputs` are what the rewrite planned: names, or positions, each with its layout. `counterpart` is
     the place that stands for it in a migration made by hand. `cell` is that of a notebook, 0 elsewhere. Where its file
-    is the same on both sides, it is not `changed`, and need not be reached.
+    is the same on both sides, it is not `changed`, and need not be reached. `reference` is where the map itself stands
+    that a run was seen to use by another name here, as `path:line:column`; empty where the site is in sight.
     """
 
     id: str
@@ -93,6 +94,7 @@ class SiteInfo:
     counterpart: str = ""
     cell: int = 0
     changed: bool = True
+    reference: str = ""
 
     def __str__(self) -> str:
         file = f"{self.path}:cell {self.cell}" if self.cell else self.path
@@ -122,7 +124,8 @@ class VerifyRequest:
     `as_compiled` lets XLA optimise, as it does when the program runs by itself. `unmarked` says that the original has
     no marks either, as a program that maps with shard_map or jit alone: whatever its files map or compile is a site.
     `others` are the changed files that map with shard_map, or compile with shardings, beside marked sites: what is
-    called of that is a site too. With `observe`, the original's marks on the host's expressions note what they make.
+    called of that is a site too. `passed_on` are the places where the program hands on a map that is rewritten, so that
+    nobody sees all of its calls. With `observe`, the original's marks on the host's expressions note what they make.
     """
 
     root: Path
@@ -148,6 +151,7 @@ class VerifyRequest:
     as_compiled: bool = False
     unmarked: bool = False
     others: tuple[str, ...] = ()
+    passed_on: tuple[str, ...] = ()
     observe: bool = False
 
 
@@ -392,7 +396,8 @@ class Evidence:
     then those of the first. `outputs` says what the rewritten program prints, logs or writes in another way, and
     `outputs_equal` whether nothing is, None where that was not compared. `renewed` says that the original ran with its
     old names replaced. `untouched` are sites that were not reached, in files that are the same on both sides: they do
-    not count. `revisions` says by side what is compared, where a repository names it.
+    not count. `revisions` says by side what is compared, where a repository names it. `passed_on` are the places where
+    the program hands on a map that was rewritten: calls of it that the command did not make were not compared.
     """
 
     verdict: Verdict
@@ -414,6 +419,7 @@ class Evidence:
     renewed: bool = False
     untouched: tuple[str, ...] = ()
     revisions: Mapping[str, str] = field(default_factory=dict)
+    passed_on: tuple[str, ...] = ()
     schema_version: int = SCHEMA_VERSION
 
     @property

@@ -104,7 +104,7 @@ def takers(comparisons: Mapping[str, SiteComparison], copying: Collection[str] =
     another way. A call that gave exactly what it was given needs none to take it where its function is one of those
     `copying`, in which nothing computes. A function that computes and yet gave what it was given may give something
     else for other data; only whoever migrated by hand may have left it out altogether. What was an argument before, as
-    zeros are, says nothing of a call that gives it.
+    zeros are, says nothing of a call that gives it, unless both programs have made the same call before.
     """
     given = _Given.of(comparisons)
     found = {}
@@ -122,18 +122,29 @@ def takers(comparisons: Mapping[str, SiteComparison], copying: Collection[str] =
 _Place = tuple[int, _Bits]
 
 
+# A call: its process and site, and the digests of what it is given and gives.
+_Made = tuple[int, str, str, str]
+
+
+def _made(process: int, call: Call) -> _Made | None:
+    if call.inputs is None or call.outputs is None:
+        return None
+    return process, call.site, call.inputs.digest, call.outputs.digest
+
+
 class _Given(NamedTuple):
     """When arrays were arguments in the original, by process: at first in any call, and at last in one whose arguments
-    were equal on both sides, with its site.
+    were equal on both sides, with its site. And which calls, by what they were given and gave, both sides made first.
     """
 
     first: dict[_Place, int]
     last: dict[_Place, tuple[int, str]]
+    made: dict[_Made, int]
 
     @classmethod
     def of(cls, comparisons: Mapping[str, SiteComparison]) -> _Given:
         """Those of all calls."""
-        found = cls({}, {})
+        found = cls({}, {}, {})
         for site, comparison in comparisons.items():
             paired = ((pair.key.stream, pair.original, pair.inputs_equal) for pair in comparison.pairs)
             for stream, call, are_equal in (*paired, *((*one, False) for one in comparison.dropped)):
@@ -142,11 +153,22 @@ class _Given(NamedTuple):
                     found.first[place] = min(found.first.get(place, call.order), call.order)
                     if are_equal:
                         found.last[place] = max(found.last.get(place, (-1, "")), (call.order, site))
+            for pair in comparison.pairs:
+                made = _made(pair.key.stream.process, pair.original)
+                if made is not None and pair.inputs_equal and not pair.deltas and not pair.unrecorded:
+                    found.made[made] = min(found.made.get(made, pair.original.order), pair.original.order)
         return found
 
     def is_taken(self, place: _Place, order: int) -> bool:
         """Whether a call behind another one has such an argument, equal on both sides."""
         return self.last.get(place, (-1, ""))[0] > order
+
+    def is_repeated(self, process: int, call: Call) -> bool:
+        """Whether a call is given and gives the same as an earlier one that both sides made, so that its result is
+        there.
+        """
+        made = _made(process, call)
+        return made is not None and self.made.get(made, call.order) < call.order
 
 
 def _takers_of(process: int, call: Call, given: _Given, *, copies: bool, by_hand: bool) -> tuple[str, ...] | None:
@@ -163,7 +185,7 @@ def _takers_of(process: int, call: Call, given: _Given, *, copies: bool, by_hand
     if not all(given.is_taken(place, call.order) for place in places):
         return None
     new = [place for place in places if place[1] not in arguments]
-    if new and all(given.first[place] < call.order for place in new):
+    if new and all(given.first[place] < call.order for place in new) and not given.is_repeated(process, call):
         return None
     return tuple(given.last[place][1] for place in places)
 

@@ -16,6 +16,8 @@ from jaxmigrate.verify.model import InFlight
 
 # What the places of functions begin with that are recorded for the mapped functions inside them.
 ENCLOSING = "jit "
+# What those of maps begin with that are called by a name no mark stands at.
+THROUGH = "through "
 MAPPED = "@"
 _STAGES = {"enter": "reading its arguments", "in": "running", "out": "ended", "raised": "ended", "traced": "ended"}
 
@@ -23,6 +25,11 @@ _STAGES = {"enter": "reading its arguments", "in": "running", "out": "ended", "r
 def is_enclosing(site: str) -> bool:
     """Whether this is no mapped site, but a jit of the program's own."""
     return site.startswith(ENCLOSING)
+
+
+def is_through(site: str) -> bool:
+    """Whether this is what was mapped through another name of a map, where no mark names a site."""
+    return site.startswith(THROUGH)
 
 
 class Leaf(NamedTuple):
@@ -124,12 +131,13 @@ class Call:
 
 @dataclass
 class ProcessLog:
-    """The log of one process, read as far as it is written."""
+    """The log of one process, read as far as it is written; `beside` of its calls are of jits that are no sites."""
 
     path: Path
     facts: dict[str, Any] = field(default_factory=dict)
     jax: dict[str, Any] = field(default_factory=dict)
     made: dict[str, str] = field(default_factory=dict)
+    places: dict[str, str] = field(default_factory=dict)
     parameters: dict[str, tuple[str, ...]] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
     traced: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
@@ -141,6 +149,7 @@ class ProcessLog:
     does: dict[str, str] = field(default_factory=dict)
     given: dict[tuple[str, int], list[Given]] = field(default_factory=dict)
     open_calls: dict[int, Call] = field(default_factory=dict)
+    beside: int = 0
     signatures: dict[int, Signature] = field(default_factory=dict)
     position: int = 0
 
@@ -166,10 +175,7 @@ class ProcessLog:
         elif kind == "jax":
             self.jax = record
         elif kind == "made":
-            self.made[record["site"]] = record["name"]
-            self.parameters[record["site"]] = tuple(record.get("parameters", ()))
-            if record.get("sharded"):
-                self.sharded.add(record["site"])
+            self._take_made(record)
         elif kind in ("files", "copies"):
             {"files": self.files, "copies": self.copying}[kind].update(record[kind])
         elif kind == "sig":
@@ -191,6 +197,15 @@ class ProcessLog:
         else:
             self._take_call(kind, record)
 
+    def _take_made(self, record: dict[str, Any]) -> None:
+        site = record["site"]
+        self.made[site] = record["name"]
+        self.parameters[site] = tuple(record.get("parameters", ()))
+        if record.get("at"):
+            self.places.setdefault(site, record["at"])
+        if record.get("sharded"):
+            self.sharded.add(site)
+
     def _take_call(self, kind: str, record: dict[str, Any]) -> None:
         order = record["n"]
         if kind == "enter":
@@ -198,6 +213,7 @@ class ProcessLog:
             call.function = record.get("f", "")
             call.printed = record.get("o", 0)
             self.calls.append(call)
+            self.beside += is_enclosing(call.site) and call.site not in self.sharded
             self.open_calls[order] = call
             return
         call = self.open_calls[order]
@@ -254,8 +270,8 @@ class Recording:
         return (call for log in self.ordered() for call in log.calls)
 
     def count(self) -> int:
-        """The number of calls that have ended or are under way."""
-        return sum(len(log.calls) for log in self.processes.values())
+        """The number of calls of sites that have ended or are under way."""
+        return sum(len(log.calls) - log.beside for log in self.processes.values())
 
     def last_call(self) -> Call | None:
         """The call that began last, in the process that made most of them."""
@@ -275,6 +291,11 @@ class Recording:
     def sharded(self) -> frozenset[str]:
         """The jits, as recorded, that map over devices or are given shardings."""
         return frozenset(site for log in self.processes.values() for site in log.sharded if is_enclosing(site))
+
+    def through(self) -> frozenset[str]:
+        """What was called, with values or traced, through other names of maps."""
+        traced = (site for log in self.processes.values() for site, _ in log.traced)
+        return frozenset(site for site in (*(call.site for call in self.calls()), *traced) if is_through(site))
 
     def copying(self) -> frozenset[str]:
         """The sites whose functions hand on what they are given: nothing in them computes."""

@@ -51,7 +51,7 @@ from jaxmigrate.verify.model import (
 )
 from jaxmigrate.verify.origins import stale_arguments, takers
 from jaxmigrate.verify.outputs import output_differences
-from jaxmigrate.verify.recording import ENCLOSING, Call, Recording, is_enclosing, streams
+from jaxmigrate.verify.recording import ENCLOSING, THROUGH, Call, Recording, is_enclosing, is_through, streams
 from jaxmigrate.verify.seen import against_plan
 from jaxmigrate.verify.workshop import How, ProgressCallback, Run, Workshop, open_workshop
 
@@ -75,7 +75,7 @@ class Originals:
 
     def session(self, request: VerifyRequest, progress: ProgressCallback) -> _Session:
         """The runs of the original that there are, or a place for them."""
-        wanted = replace(request, migrated={}, sites=())
+        wanted = replace(request, migrated={}, sites=(), passed_on=())
         for known, session in self._sessions:
             if known == wanted:
                 return replace(session, workshop=replace(session.workshop, request=request, progress=progress))
@@ -83,7 +83,7 @@ class Originals:
 
     def keep(self, session: _Session) -> None:
         """Keep the runs of the original, in the place of those that there were."""
-        wanted = replace(session.workshop.request, migrated={}, sites=())
+        wanted = replace(session.workshop.request, migrated={}, sites=(), passed_on=())
         originals = tuple(run for run in session.runs if run.summary.side == ORIGINAL)
         self._sessions = [(known, other) for known, other in self._sessions if known != wanted]
         self._sessions.append((wanted, replace(session, runs=originals, places={})))
@@ -219,7 +219,7 @@ def _of_original(session: _Session) -> _Session:
         if (
             not session.failed
             and not session.enclosing
-            and hides(session.runs[0].recording, {site.id for site in request.sites})
+            and hides(recording := session.runs[0].recording, {s.id for s in request.sites} | recording.through())
         ):
             session = replace(session, enclosing=True).plus(ORIGINAL)
         if request.twice and not session.failed:
@@ -453,11 +453,23 @@ def _sites(session: _Session, seen: Iterable[str]) -> dict[str, SiteInfo]:
     names = {call.site: call.function for call in recording.calls() if request.unmarked or is_enclosing(call.site)}
     others = _sharded(recording, request)
     names |= {site: name for log in recording.ordered() for site, name in log.made.items() if site in others}
-    traced = {site for log in recording.ordered() for site, _ in log.traced} & others
+    traced = {site for log in recording.ordered() for site, _ in log.traced} & (others | recording.through())
     found = known | {
-        id_: _unmarked_site(id_, names.get(id_, ""), id_ in others) for id_ in (*seen, *traced) if id_ not in known
+        id_: _through_site(id_, recording)
+        if is_through(id_)
+        else _unmarked_site(id_, names.get(id_, ""), id_ in others)
+        for id_ in (*seen, *sorted(traced))
+        if id_ not in known
     }
     return with_counterparts(found, session.places) if session.workshop.request.by_hand and session.places else found
+
+
+def _through_site(id_: str, recording: Recording) -> SiteInfo:
+    """A site that goes by another name of a map: it is named after where the original maps by that name."""
+    logs = [log for log in recording.ordered() if id_ in log.made]
+    path, _, line = logs[0].places.get(id_, "").rpartition(":") if logs else ("", "", "")
+    reference = id_.removeprefix(THROUGH).partition(",")[0]
+    return SiteInfo(id_, path, int(line or 0), name=logs[0].made[id_] if logs else "", reference=reference)
 
 
 def _unmarked_site(id_: str, name: str, sharded: bool) -> SiteInfo:
@@ -529,6 +541,7 @@ def _evidence(session: _Session, sites: tuple[SiteEvidence, ...]) -> Evidence:
         outputs=outputs,
         notes=_notes(session, sites),
         untouched=tuple(str(site) for site in _untouched(session, sites)),
+        passed_on=request.passed_on,
     )
 
 

@@ -59,7 +59,7 @@ def test_lint_has_nothing_to_say_of_them() -> None:
 
 
 RAISING = {
-    "gradient": "call = getattr(jax, 'grad')\n"
+    "gradient": "call = vars(jax)['grad']\n"
     "def f(x): return call(lambda v: jax.pmap(lambda y: y * y, 'j')(v).sum())(x)\n"
     "def main(): return jax.pmap(f, 'i')(X)",
     "rows": "def f(x): return jax.pmap(lambda y: y, 'j')(x), jax.pmap(lambda y: y, 'j')(x[:2])\n"

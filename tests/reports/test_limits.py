@@ -16,7 +16,7 @@ from jaxmigrate.reports import page, verify_json, verify_markdown, verify_text
 from jaxmigrate.reports.diff import unified_diff
 from jaxmigrate.reports.fix_result import FixedFile
 from jaxmigrate.reports.report import Report, report_of_verify
-from jaxmigrate.verify.model import Coverage, Evidence, SiteEvidence, SiteInfo, Verdict
+from jaxmigrate.verify.model import Coverage, Evidence, SeenLayout, SiteEvidence, SiteInfo, Verdict
 
 SITES = (
     SiteEvidence(
@@ -61,6 +61,19 @@ def test_text() -> None:
     assert "original v1.0, rewritten v1.0-2-gabc1234-dirty" in told
     assert "    only the original program returns [1]\n" in told
     assert "not covered" not in verify_text.write(replace(FOUND, verdict=Verdict.DIFFERENT))
+
+
+def test_layouts_that_are_not_known_are_told_in_every_format() -> None:
+    held = (SeenLayout("scale", "unknown"), SeenLayout("x", "stacked"))
+    found = replace(FOUND, sites=(replace(SITES[0], arguments=held), SITES[1]))
+    says = "Not compared, because it is not known how the rewritten program holds it: {}."
+    told = report_of_verify(found)
+    assert says.format("`a.py:2 scale`") in json.loads(verify_json.write(told))["not_covered"]
+    assert says.format("a.py:2 scale") in verify_markdown.write(told)
+    assert says.format("<code>a.py:2 scale</code>") in page.write(told)
+    text = " ".join(verify_text.write(told).split())
+    assert "arguments or results in layouts that are not known: `a.py:2 scale`" in text
+    assert "not known how" not in verify_markdown.write(report())
 
 
 def test_markdown() -> None:

@@ -155,6 +155,16 @@ class TestComparing:
         assert evidence.verdict is Verdict.DIFFERENT
         assert evidence.message.endswith(says), evidence.message
 
+    def test_an_argument_in_a_layout_that_is_not_known_is_told(self, tmp_path: Path) -> None:
+        for folder, shape in (("ours", [8, 2]), ("theirs", [5])):
+            log = Log(tmp_path / folder)
+            order = log.enter("a")
+            log.values("in", order, "x", [["[0][0]", "array", "float32", shape, False]])
+            log.values("out", order, "1")
+        evidence = one(compare(recording(tmp_path / "ours"), recording(tmp_path / "theirs"), lenient=True))
+        assert evidence.verdict is Verdict.EQUAL
+        assert [array.layout for array in evidence.arguments] == ["unknown"]
+
     def test_objects_are_not_compared(self, compared: Any) -> None:
         def call(kind: str) -> Write:
             return lambda log: log.call("a", got="", leaves=[["", "static", kind, [], False]])

@@ -42,12 +42,21 @@ first = made(rows(3))
 other = made(copies(5))
 total = grown(first, rows(3))
 print(grown(other, copies(5)))
+
+halved = jax.pmap(lambda x: x * 0.5)
+summed = jax.pmap(lambda p, x: p + x)
+same = rows(6)
+once = halved(same)
+print(summed(once, rows(6)))
+twice = halved(same)
+print(summed(twice, rows(6)))
 """
 FEWER = (
     ('params = spread({"a": copies(3)})', 'params = {"a": copies(3)}'),
     ("weight = spread(copies())", "weight = copies()"),
     ("kept = hold(state)", "kept = hold(state) if t == 2 else state"),
     ("other = made(copies(5))", "other = jnp.ones_like(copies(5))"),
+    ("twice = halved(same)", "twice = once"),
 )
 WRONG = f"""{HEAD}
 scale = jax.pmap(lambda x: x * 0.5)
@@ -98,6 +107,12 @@ x, y = rows(2), rows(2)
 for t in range(3):
     x, y = swap(x, y)
     print(np.asarray(x)[0, 0])
+
+double = jax.pmap(lambda x: x * 2)
+doubled = jax.pmap(lambda x: x + 9)
+ones = jnp.ones((8, 9))
+for t in range(3):
+    print(doubled(double(ones + (t == 2))).sum())
 """
 MISTAKES = (
     ("scale(rows(4))", "(scale if t else lambda x: x)(rows(4))"),
@@ -110,8 +125,9 @@ MISTAKES = (
     ("coarse(rows(6))", "(coarse if t < 2 else lambda x: x)(rows(6))"),
     ("late(held[t])", "late(held[t - 1]) if t > 1 else held[t]"),
     ("x, y = swap(x, y)", "x, y = swap(x, y) if t else (x, y)"),
+    ("double(ones + (t == 2))", "(double(ones) if t == 0 else ones * 2)"),
 )
-WRONG_SITES = ("scale", "sync", "push", "agree", "fade", "turn", "coarse", "late", "swap")
+WRONG_SITES = ("scale", "sync", "push", "agree", "fade", "turn", "coarse", "late", "swap", "double")
 
 
 @pytest.fixture(scope="module")
@@ -137,6 +153,7 @@ def wrong(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
             "3 calls more in the original, none in the rewritten program; they only return what",
         ),
         ("made", 1, "program.py:25 (grown), which takes the results, was given equal arguments"),
+        ("halved", 1, "(summed), which takes the results, was given equal arguments"),
         ("step", 2, "2 calls bitwise equal"),
         ("after", 4, "4 calls bitwise equal"),
         ("grown", 2, "2 calls bitwise equal"),

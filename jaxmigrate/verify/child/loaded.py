@@ -6,6 +6,7 @@ import atexit
 import os
 import sys
 from collections.abc import Iterator
+from types import FrameType
 
 from . import log
 
@@ -27,6 +28,17 @@ def say() -> None:
     if new:
         _SAID.update(new)
         log.current().write({"k": "files", "files": new})
+
+
+def place_in_project(frame: FrameType | None) -> str:
+    """Where the project's innermost code stands that is running, as `path:line`; empty if there is none."""
+    project = _COPY[0] if _COPY else ""
+    while frame is not None and project:
+        path = os.path.realpath(frame.f_code.co_filename)
+        if path.startswith(project):
+            return f"{path[len(project) :].replace(os.sep, '/')}:{frame.f_lineno}"
+        frame = frame.f_back
+    return ""
 
 
 def _files(project: str) -> Iterator[str]:

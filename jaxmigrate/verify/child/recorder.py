@@ -26,6 +26,8 @@ _made: set[tuple[int, str]] = set()
 
 # What the places of functions begin with that are recorded for what they enclose.
 ENCLOSING = "jit "
+# What the marks of maps begin with that go by other names.
+THROUGH = "through "
 
 
 class Place(str):
@@ -76,9 +78,21 @@ class _Transform:
 
 
 def _record_result(site: str, result: Any, args: tuple[Any, ...]) -> Any:
-    if hasattr(result, "lower") or (args and callable(args[0])):
-        return mapped(site, result)
-    return transform(site, result)
+    if not (hasattr(result, "lower") or (args and callable(args[0]))):
+        return transform(site, result)
+    return _through(site, result, args) if site.startswith(THROUGH) else mapped(site, result)
+
+
+def _through(site: str, result: Any, args: tuple[Any, ...]) -> Any:
+    """What is mapped by another name: a site of its own, told by the file that does so and by what is mapped.
+
+    Where another mark stands around it, that names its site. The line is not the same in both programs.
+    """
+    if not callable(result):
+        return result
+    place = loaded.place_in_project(inspect.currentframe())
+    name = _name(args[0] if args and callable(args[0]) else result)
+    return Recorded(f"{site}, {place.rpartition(':')[0]}, {name}", result, name, place)
 
 
 def mapped(site: str, *original: Any) -> Any:
@@ -88,20 +102,32 @@ def mapped(site: str, *original: Any) -> Any:
     if not callable(original[0]):
         return original[0]
     flags.repeat()
-    name = _name(original[0])
+    function = _of_site(original[0])
+    name = _name(function)
     if isinstance(site, Place):
-        name = _known_name(original[0], name)
+        name = _known_name(function, name)
     if isinstance(site, Place) and name == "<lambda>":
         # The lambdas that go through a helper have nothing but its caller to tell them apart.
         sharded, site = site.sharded, Place(site.outer, site.outer)
         site.sharded = sharded
-    _say_made(site, original[0], name)
-    return Recorded(site, original[0], name)
+    _say_made(site, function, name)
+    return Recorded(site, function, name)
 
 
-def _say_made(site: str, original: Any, name: str) -> None:
-    """Log what is mapped at a site, once for each process: some programs map the same function in every step."""
+def _of_site(function: Any) -> Any:
+    """A mapped callable without the mark of the map that it goes through, whose site is told by the mark around it."""
+    own = vars(function) if isinstance(function, Recorded) else {}
+    return own["_jaxmigrate_original"] if own.get("_jaxmigrate_at") else function
+
+
+def _say_made(site: str, original: Any, name: str, at: str = "") -> None:
+    """Log what is mapped at a site, once for each process: some programs map the same function in every step.
+
+    `at` is where that is done, if the site's mark stands elsewhere.
+    """
     record: dict[str, Any] = {"k": "made", "site": site, "name": name, "parameters": _parameters(original)}
+    if at:
+        record["at"] = at
     if getattr(site, "sharded", False):
         record["sharded"] = True
     key = (os.getpid(), str(record))
@@ -158,19 +184,23 @@ def _parameters(function: Any) -> list[str]:
     return [one.name for one in found if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
 
 
-def _rebuild(site: str, original: Any, name: str) -> Recorded:
-    return Recorded(site, original, name)
+def _rebuild(site: str, original: Any, name: str, at: str) -> Recorded:
+    return Recorded(site, original, name, at)
 
 
 class Recorded:
     """A mapped callable whose calls are recorded; everything else about it is the callable's own."""
 
-    def __init__(self, site: str, original: Any, name: str) -> None:
+    def __init__(self, site: str, original: Any, name: str, at: str = "") -> None:
         self.__dict__.update(_jaxmigrate_site=site, _jaxmigrate_original=original, _jaxmigrate_name=name)
-        self.__dict__.update(__doc__=original.__doc__, __module__=getattr(original, "__module__", None))
+        self.__dict__.update(
+            _jaxmigrate_at=at, __doc__=original.__doc__, __module__=getattr(original, "__module__", None)
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the mapped function and record the call."""
+        if self._jaxmigrate_at:  # unless it is called, another mark may stand around it
+            _say_made(self._jaxmigrate_site, self._jaxmigrate_original, self._jaxmigrate_name, self._jaxmigrate_at)
         return _call(self._jaxmigrate_site, self._jaxmigrate_name, self._jaxmigrate_original, args, kwargs)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -197,7 +227,12 @@ class Recorded:
         return self
 
     def __reduce__(self) -> Any:
-        return _rebuild, (self._jaxmigrate_site, self._jaxmigrate_original, self._jaxmigrate_name)
+        return _rebuild, (
+            self._jaxmigrate_site,
+            self._jaxmigrate_original,
+            self._jaxmigrate_name,
+            self._jaxmigrate_at,
+        )
 
     def __repr__(self) -> str:
         return repr(self._jaxmigrate_original)
