@@ -206,7 +206,8 @@ def _call_bound(it: Interpreter, made: ast.Call, given: Given, node: ast.expr, f
     first = len(before.positional)
     places = {p if isinstance(p, str) else p + first: argument for p, argument in given.places.items()}
     opened = before.open or given.open
-    joined = Given((*before.positional, *given.positional), {**before.named, **given.named}, opened, places=places)
+    sure = 0 if before.open else first + given.sure
+    joined = Given((*before.positional, *given.positional), {**before.named, **given.named}, opened, sure, places)
     if made in it.wrappers.inside or len(it.wrappers.inside) >= DEEPEST_PARTIAL:
         it.block_all(
             [inner, *joined.everything()],

@@ -27,6 +27,7 @@ from jaxmigrate.flow.layout.values import (
     is_empty,
     is_tracked,
     leaves_plain,
+    same,
 )
 from jaxmigrate.program.sites import listed, literal_of
 from jaxmigrate.program.values import Function, Partial
@@ -103,7 +104,10 @@ def call_site(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, fra
     for index, value in enumerate(given.positional):
         if own:
             value = observing.given(it, site, index, value, places[index], frame)
-        call.arguments[index] = it.join(call.arguments[index], value, node, frame.module)
+        before = call.arguments[index]
+        call.arguments[index] = it.join(before, value, node, frame.module)
+        if not same(before, call.arguments[index]):
+            it.touch(("site", site))
         is_array = isinstance(value, Ref) and value.is_array
         is_array |= own and not is_tracked(value) and it.idioms.is_array(places[index], frame.module)
         _give(it, site, index, value, is_array, node, frame)

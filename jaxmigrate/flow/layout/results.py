@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from jaxmigrate.flow.layout import classes, initializers, mapped_bodies
 from jaxmigrate.flow.layout.interpreter import Interpreter
-from jaxmigrate.flow.layout.model import Place
+from jaxmigrate.flow.layout.model import Place, SiteCall
 from jaxmigrate.flow.layout.values import NOTHING, PLAIN, Abstract, Func, Nothing, Ref, Tup
 from jaxmigrate.flow.variance import AbstractValue, read
 from jaxmigrate.flow.variance.lattice import replace
@@ -226,8 +226,28 @@ def returned(
 
 def shape_of(it: Interpreter, site: ast.expr, count: int) -> AbstractValue | None:
     """The structure of what a mapped function returns."""
-    trees = [("tree", site, index) in it.variables for index in range(count)]
-    return returned(it, site, [AbstractValue(kind="unknown" if tree else "array") for tree in trees], trusting=True)
+    given = [_given_shape(it, site, index) for index in range(count)]
+    return returned(it, site, given, trusting=True)
+
+
+def _given_shape(it: Interpreter, site: ast.expr, index: int) -> AbstractValue:
+    """The structure of an argument: one array, a tuple of as many parts at every call, or anything."""
+    if ("tree", site, index) not in it.variables:
+        return AbstractValue(kind="array")
+    sizes = {_size(call.arguments[index]) for call in it.maps.calls.values() if _gives(call, site, index)}
+    size = sizes.pop() if len(sizes) == 1 and site not in it.blockers.escaped else None
+    return AbstractValue(parts=(AbstractValue(),) * size if size else None)
+
+
+def _gives(call: SiteCall, site: ast.expr, index: int) -> bool:
+    """Whether a call gives a site an argument, as far as it has been followed."""
+    own = call.site is site and index < len(call.arguments)
+    return own and not isinstance(call.arguments[index], Nothing)
+
+
+def _size(value: Abstract) -> int | None:
+    """How many parts a tuple has; None of anything else."""
+    return len(value.parts) if isinstance(value, Tup) and not value.names else None
 
 
 def only_value(it: Interpreter, site: ast.expr) -> Value | None:

@@ -15,6 +15,7 @@ from jaxmigrate.flow.variance import (
     loops,
     means,
     methods,
+    objects,
     transforms,
 )
 from jaxmigrate.flow.variance.callees import Bound, Pure, Transformed
@@ -398,7 +399,7 @@ def _kept(tree: AbstractValue) -> AbstractValue:
 def _flatten(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
     tree = arguments.find(0, "tree") or EQUAL
     found = _kept(tree) if _has_leaves_of_its_own(arguments) else loops.leaves(tree)
-    return tuple_of([found, AbstractValue(host=tree.host)])
+    return tuple_of([found, AbstractValue(host=tree.host, static=objects.TREE_STRUCTURE)])
 
 
 def _unflatten(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:

@@ -68,6 +68,8 @@ def call(
     """The result of `receiver.name(...)`."""
     if receiver.static == objects.UPDATED_AT:
         return replace(union([receiver, *arguments.all()]), kind="array")
+    if receiver.static == objects.TREE_STRUCTURE and name == "unflatten":
+        return fresh(certainly(union(map(whole, arguments.all()))), node, arguments)
     known = objects.attribute(run, receiver, name)
     method = known.callee
     hidden = isinstance(method, Method) and method.name == name and method.receiver == receiver

@@ -49,6 +49,7 @@ from jaxmigrate.program.values import (
 
 SHAPES = frozenset({"shape", "ndim", "dtype", "weak_type", "aval", "sharding"})
 UPDATED_AT = External("jax.numpy.ndarray.at")
+TREE_STRUCTURE = External("jax.tree_util.PyTreeDef")  # of one that `tree_flatten` gives
 
 
 STORING = frozenset({"__setattr__", "__setitem__"})
