@@ -49,7 +49,7 @@ def test_figures(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["states"] == {"global": 1, "mixed": 1, "stacked": 0, "left": 1, "kept": 1}
     assert found["forms"] == {"call": 2, "partial": 1, "value": 1}
     assert found["by_file"] == {"train.py": 1, "lib.py": 1, "left.py": 1, "kept.py": 1}
-    assert found["headline"] == "4 maps, 3 old names to migrate in 5 of 7 files; 1 is shard_map"
+    assert found["headline"] == "4 maps, 3 old names to migrate in 5 of 7 files; 1 uses shard_map already"
     stays = {cause["reason"]: (cause["sites"], cause["frees"], cause["example"]) for cause in found["stays"]}
     assert stays["holds one random key per device"] == (1, 1, "train.py:16")
     assert [(one["code"], one["sites"]) for one in found["left"]] == [("JM404", 1), ("JM491", 1)]

@@ -24,7 +24,7 @@ def declared_in(config: Config) -> Declarations:
 def unused(config: Config, used: Collection[tuple[Kind, str]], layout: str) -> list[str]:
     """What nothing uses of what a project declares, in words; where arrays stay stacked, nothing of names counts."""
     needless = config.declared.processes and ("processes", str(config.declared.processes)) not in used
-    alone = [f"{config.file}: nothing needs tool.jaxmigrate.processes: no map is shorter for it"] if needless else []
+    alone = [f"{config.file}: tool.jaxmigrate.processes has no effect: it makes no map shorter"] if needless else []
     return alone + [
         f'{config.file}: nothing uses "{pattern}" of tool.jaxmigrate.{kind}'
         for kind in (KINDS if layout != "stacked" else ())

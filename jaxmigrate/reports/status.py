@@ -101,12 +101,12 @@ class Status:
 
     @property
     def headline(self) -> str:
-        """One line, such as `23 maps to migrate in 14 of 60 files; 31 are shard_map`."""
+        """One line, such as `23 maps to migrate in 14 of 60 files; 31 use shard_map already`."""
         work = [plural(self.maps, "map")] if self.maps else []
         if self.names:
             work.append(plural(sum(one.uses for one in self.names), "old name"))
         where = f" in {self.with_maps} of {plural(self.files, 'file')}" if self.with_maps else ""
-        done = f"; {self.done} {'is' if self.done == 1 else 'are'} shard_map" if self.done else ""
+        done = f"; {self.done} {'uses' if self.done == 1 else 'use'} shard_map already" if self.done else ""
         return f"{', '.join(work) or 'nothing'} to migrate{where}{done}"
 
     def to_json(self) -> dict[str, Any]:
@@ -160,7 +160,7 @@ def _causes(sites: Iterable[SitePlan]) -> Iterator[Cause]:
     """Why arrays of rewritten sites stay stacked."""
     arrays: Counter[str] = Counter()
     held: defaultdict[str, list[SitePlan]] = defaultdict(list)
-    alone: Counter[str] = Counter()
+    alone: defaultdict[str, list[SitePlan]] = defaultdict(list)
     anchors: dict[str, str] = {}
     for site in sites:
         if site.status == "left":
@@ -173,10 +173,10 @@ def _causes(sites: Iterable[SitePlan]) -> Iterator[Cause]:
         for reason in dict.fromkeys(reasons):
             held[reason].append(site)
         if len(set(reasons)) == 1:
-            alone[reasons[0]] += 1
-    for reason in sorted(held, key=lambda one: (-alone[one], -len(held[one]), one)):
-        example = held[reason][0].place
-        yield Cause(reason, len(held[reason]), alone[reason], arrays[reason], example, anchors.get(reason, ""))
+            alone[reasons[0]].append(site)
+    for reason in sorted(held, key=lambda one: (-len(alone[one]), -len(held[one]), one)):
+        example = (alone[reason] or held[reason])[0].place
+        yield Cause(reason, len(held[reason]), len(alone[reason]), arrays[reason], example, anchors[reason])
 
 
 def _follows(array: ArrayLayout) -> bool:
@@ -238,7 +238,8 @@ def _next(
             "says why its arrays stay stacked, and what to declare",
         )
     for cause in [one for one in solvable if one.frees][:3]:
-        alone = f"the only reason why {plural(cause.frees, 'map')} (such as {cause.example}) have stacked arrays"
+        more = f" and {plural(cause.frees - 1, 'more map')}" if cause.frees > 1 else ""
+        alone = f"the only reason why {cause.example}{more} {'have' if more else 'has'} stacked arrays"
         yield (
             f"jaxmigrate rule {cause.code}" if cause.code else "",
             f"says what to do about `{cause.reason}`, {alone}",

@@ -61,7 +61,7 @@ def write(status: Status) -> str:
 def _figures(status: Status) -> str:
     counted = [*((status.states[key], what) for key, what in STATES.items())]
     counted.append((sum(one.uses for one in status.names), "old names"))
-    figures = [(status.done, "are shard_map"), *(one for one in counted if one[0])]
+    figures = [(status.done, "already use shard_map"), *(one for one in counted if one[0])]
     cells = "\n".join(f"<div><b>{number}</b><span>{escape(what)}</span></div>" for number, what in figures)
     return f'<div class="figures">\n{cells}\n</div>'
 

@@ -203,7 +203,7 @@ def test_one_process_of_a_program_that_asks_nothing(fix: Any, capsys: pytest.Cap
     helpers = HELPERS.replace("jax.local_device_count()", "8")
     report = fix("--layout", layout, config="processes = 1", helpers=helpers)
     assert report["assumptions"] == []
-    said = "pyproject.toml: nothing needs tool.jaxmigrate.processes: no map is shorter for it"
+    said = "pyproject.toml: tool.jaxmigrate.processes has no effect: it makes no map shorter"
     assert said in capsys.readouterr().err
 
 
