@@ -22,7 +22,7 @@ GROUPS = {
     "JM1": "Axis names",
     "JM2": "Reductions and random keys",
     "JM3": "Collectives that not every device reaches",
-    "JM4": "What fix leaves, and names that JAX has given up",
+    "JM4": "What fix does not rewrite, and old names of JAX",
     "JM5": "Sharding",
 }
 PART = re.compile(r"^<!-- README: (.+) -->$", re.MULTILINE)
