@@ -43,7 +43,7 @@ a migration by running both programs.
   jaxmigrate fix src/                              rewrite
   jaxmigrate fix src/ --verify -- python train.py  write only what verifies
   jaxmigrate verify src/ -- python train.py        compare both programs
-  jaxmigrate status src/                           show how far a project has come
+  jaxmigrate status src/                           show what is left to do
   jaxmigrate rule JM101                            explain a rule
 """
 
@@ -181,7 +181,7 @@ def _add_fix(commands: Any) -> None:
     fix = _subcommand(
         commands,
         "fix",
-        "rewrite pmap into shard_map, and say why any map is left",
+        "rewrite pmap into shard_map, and say why a map is not rewritten",
         usage="jaxmigrate fix [PATH...] [options] [--verify -- COMMAND...]",
     )
     _add_paths(fix)

@@ -179,7 +179,7 @@ class TestContinuousIntegration:
 
 PARTS = {
     "finds": ("What it does", "Why is this bad?", "Example", "Use instead", "When it may be wrong"),
-    "leaves": ("What it says", "Why it is left", "Example", "Use instead"),
+    "leaves": ("What it says", "Why it is not rewritten", "Example", "Use instead"),
 }
 
 
