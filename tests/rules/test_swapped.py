@@ -56,7 +56,7 @@ f = jax.jit(step, in_shardings=(NamedSharding(mesh, {first}), NamedSharding(mesh
         ("model", "P('model')", "P()", False),  # tensor parallel
     ],
 )
-def test_batches_are_split_and_not_parameters(  # noqa: PLR0913
+def test_batches_are_split_and_not_parameters(
     program: str, line: int, axis: str, first: str, second: str, told: bool
 ) -> None:
     """The axis is for batches by its name, one tree is split over it, and no batch is."""
