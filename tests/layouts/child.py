@@ -1,13 +1,14 @@
 """Runs programs on simulated devices; prints what became of each as one line of JSON, as soon as it is known.
 
-Reads `[{"name": ..., "files": {path: text}, "careless": bool}]` from standard input. Each program has a module `main`
-that sets `RESULT` to a tree of arrays, numbers and strings. What it prints counts as well. A careless variant finds
-`sharded`, `P` and `same` in its namespace, which is all that a hand-made migration needs.
+Reads lines `[{"name": ..., "files": {path: text}, "careless": bool}, ...]` from standard input. Each program has a
+module `main` that sets `RESULT` to a tree of arrays, numbers and strings. What it prints counts as well. A careless
+variant finds `sharded`, `P` and `same` in its namespace, which is all that a hand-made migration needs.
 """
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import hashlib
 import importlib
 import importlib.util
@@ -121,10 +122,17 @@ if __name__ == "__main__":
     read_at_the_call()
     renew_context, forget_executables = share_contexts(), share_executables()
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    for count, each in enumerate(json.load(sys.stdin), 1):
-        print(json.dumps({"begun": each["name"]}), file=out, flush=True)
-        print(json.dumps(outcome(each)), file=out, flush=True)
-        if count % PROGRAMS_A_CACHE == 0:
-            jax.clear_caches()  # type: ignore[no-untyped-call]
-            forget_executables()
-            renew_context()
+    gc.freeze()
+    gc.set_threshold(50_000)
+    count = 0
+    for line in sys.stdin:
+        programs = json.loads(line)
+        for each in programs:
+            print(json.dumps({"begun": each["name"]}), file=out, flush=True)
+            print(json.dumps(outcome(each)), file=out, flush=True)
+            count += 1
+            if count % PROGRAMS_A_CACHE == 0:
+                jax.clear_caches()  # type: ignore[no-untyped-call]
+                forget_executables()
+                renew_context()
+        print(json.dumps({"done": len(programs)}), file=out, flush=True)

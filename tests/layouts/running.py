@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import json
 import os
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,9 +65,14 @@ def run(programs: Sequence[Program]) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     waiting = list(programs)
     while waiting:
-        lines, ending = _child(waiting)
+        child = _IDLE.pop() if _IDLE else Child()
+        lines, ending = child.lines(waiting)
         found |= {line["name"]: line for line in lines if "name" in line}
-        if lines and "begun" in lines[-1]:
+        if not ending and not _IDLE:
+            _IDLE.append(child)
+        else:
+            child.end()
+        if ending and lines and "begun" in lines[-1]:
             name = lines[-1]["begun"]
             found[name] = {"name": name, "result": None, "error": ending, "printed": ""}
         assert lines, ending
@@ -73,38 +80,62 @@ def run(programs: Sequence[Program]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _child(programs: Sequence[Program]) -> tuple[list[dict[str, Any]], str]:
-    """The lines that a child printed before it ended, and how it ended."""
-    environment = {**os.environ, "XLA_FLAGS": " ".join(FLAGS), "NPROC": "64", "JAX_PLATFORMS": "cpu"}
-    with tempfile.TemporaryFile("w+") as given, tempfile.TemporaryFile("w+") as errors:
-        json.dump([{"name": p.name, "files": p.files, "careless": p.careless} for p in programs], given)
-        given.seek(0)
-        child = subprocess.Popen(
-            [sys.executable, str(CHILD)], stdin=given, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment
+class Child:
+    """A process that runs programs; one that has run some waits for those of the next test, as its start is dear."""
+
+    def __init__(self) -> None:
+        environment = {**os.environ, "XLA_FLAGS": " ".join(FLAGS), "NPROC": "64", "JAX_PLATFORMS": "cpu"}
+        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - it lives as long as the process
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(
+            [sys.executable, str(CHILD)], stdin=pipe, stdout=pipe, stderr=self._errors, text=True, env=environment
         )
-        hung = threading.Event()
-        with child:
-            lines = [json.loads(line) for line in _lines(child, hung)]
-        errors.seek(0)
-        ending = "the process hung" if hung.is_set() else f"the process ended with status {child.returncode}"
-        return lines, f"{ending}: {errors.read()[-1500:]}"
+        self._hung = threading.Event()
 
+    def end(self) -> None:
+        """Ends the process, if it still runs."""
+        self._process.kill()
+        self._process.communicate()
+        self._errors.close()
 
-def _lines(child: subprocess.Popen[str], hung: threading.Event) -> Iterator[str]:
-    """What a child prints, line by line; one that is silent for too long is ended."""
+    def lines(self, programs: Sequence[Program]) -> tuple[list[dict[str, Any]], str]:
+        """The lines that the process prints of some programs, and if it ended before the last, how."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            given = [{"name": p.name, "files": p.files, "careless": p.careless} for p in programs]
+            print(json.dumps(given), file=self._process.stdin, flush=True)
+        found: list[dict[str, Any]] = []
+        while line := self._line():
+            if line == {"done": len(programs)}:
+                return found, ""
+            found.append(line)
+        status = self._process.wait()
+        self._errors.seek(0)
+        ending = "the process hung" if self._hung.is_set() else f"the process ended with status {status}"
+        return found, f"{ending}: {self._errors.read()[-1500:]}"
 
-    def end() -> None:
-        hung.set()
-        child.kill()
+    def _line(self) -> dict[str, Any]:
+        """What the process prints next, or nothing once it has ended; one that is silent for too long is ended."""
 
-    assert child.stdout is not None
-    while True:
+        def end() -> None:
+            self._hung.set()
+            self._process.kill()
+
+        assert self._process.stdout is not None
         timer = threading.Timer(SILENCE, end)
         timer.start()
         try:
-            line = child.stdout.readline()
+            line = self._process.stdout.readline()
         finally:
             timer.cancel()
-        if not line.endswith("\n"):  # it has ended, perhaps in the middle of a line
-            return
-        yield line
+        found: dict[str, Any] = json.loads(line) if line.endswith("\n") else {}  # else it has ended within a line
+        return found
+
+
+_IDLE: list[Child] = []  # at most one
+
+
+@atexit.register
+def _end_idle() -> None:
+    while _IDLE:
+        _IDLE.pop().end()

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ from jaxmigrate.migrate import fix_files, plan_sources
 from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.program.declarations import Declarations
 from tests.flags import UNOPTIMISED
+from tests.forks import Forks
 from tests.migrate.forms.covering import covering
 from tests.migrate.forms.dimensions import IN_PROCESSES
 from tests.migrate.forms.programs import files_of
@@ -310,6 +309,16 @@ runpy.run_path(script, run_name="__main__")
 """
 
 
+RANKS = tuple(Forks("flax.jax_utils", "flax.training.common_utils") for _ in range(2))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ranks_end() -> Iterator[None]:
+    """Ends with the tests the processes that their programs are forks of."""
+    with RANKS[0], RANKS[1]:
+        yield
+
+
 def run(text: str, folder: Path, order: str = "") -> list[str]:
     """The results that both processes print, by rank; with `order` jax.devices() has all devices in that one."""
     script = folder / "program.py"
@@ -319,36 +328,13 @@ def run(text: str, folder: Path, order: str = "") -> list[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
-    environment = {
-        **os.environ,
-        "XLA_FLAGS": "--xla_force_host_platform_device_count=4",
-        "NPROC": "64",
-        "JAX_PLATFORMS": "cpu",
-    }
-    started = [
-        subprocess.Popen(
-            [
-                sys.executable,
-                *([str(start)] if order else []),
-                str(script),
-                address,
-                str(rank),
-                *([order] if order else []),
-            ],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment,
-        )
-        for rank in range(2)
-    ]
-    try:
-        outputs = [process.communicate(timeout=120) for process in started]
-    finally:
-        for process in started:
-            process.kill()
-    assert all(process.returncode == 0 for process in started), outputs[0][1][-2000:] + outputs[1][1][-2000:]
-    return [next(line for line in out.splitlines() if line.startswith("RESULT")) for out, _ in outputs]
+    for rank, forks in enumerate(RANKS):
+        arguments = [str(script), address, str(rank)]
+        arguments = [str(start), *arguments, order] if order else arguments
+        forks.begin(arguments, {"XLA_FLAGS": "--xla_force_host_platform_device_count=4"})
+    ended = [forks.end() for forks in RANKS]
+    assert all(one.status == 0 for one in ended), "".join(one.err[-2000:] for one in ended)
+    return [next(line for line in one.out.splitlines() if line.startswith("RESULT")) for one in ended]
 
 
 def test_two_processes_of_four_devices_agree_bitwise(tmp_path: Path) -> None:

@@ -296,8 +296,12 @@ def test_what_python_takes_but_is_nested_too_deeply_to_be_followed(
     }
     assert plan.files[0].after == files[0][2]
     assert plan.files[1].sites[0].status == "rewritten"
-    wide = head + "x = [\n" + "    a" + step + ",\n" + "    {0: [1]},\n" * 3000 + "]\n"
-    assert plan_sources([("a.py", Path("/project/a.py"), wide)], PlanOptions(marks=True))[1] == {}
+
+
+@pytest.mark.parametrize("step", ["+a", ".at", "(1)", " if a else a"])
+def test_what_is_long_is_not_nested(step: str) -> None:
+    text = f"import jax\np = jax.pmap(print)\na = 1\nx = [\n    a{step},\n" + "    {0: [1]},\n" * 1000 + "]\n"
+    assert plan_sources([("a.py", Path("/project/a.py"), text)], PlanOptions(marks=True))[1] == {}
 
 
 @pytest.mark.parametrize("layout", ["stacked", "auto"])

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import subprocess
-import sys
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.flags import UNOPTIMISED
+from tests.forks import Forks
 
 RULES = Path(__file__).parents[2] / "rules"
 RUNNING = sorted(p.parent.name for p in RULES.glob("*/bad.py") if "__main__" in p.read_text())
 TOLD = re.compile(r"^```text\n(.*?)^```", re.MULTILINE | re.DOTALL)
-CHILD = Path(__file__).with_name("examples_child.py")
-LIMIT = 120  # seconds for an example
 
 Output = Callable[[Path], tuple[int, str]]
 
@@ -30,27 +24,13 @@ pytestmark = pytest.mark.slow
 def output() -> Iterator[Output]:
     """Exit status and all output of an example on 8 simulated devices."""
     flags = " ".join(("--xla_force_host_platform_device_count=8", *UNOPTIMISED))
-    environment = {**os.environ, "XLA_FLAGS": flags, "NPROC": "64", "JAX_PLATFORMS": "cpu"}
-    pipe = subprocess.PIPE
-    with subprocess.Popen(
-        [sys.executable, str(CHILD)], stdin=pipe, stdout=pipe, text=True, env=environment, start_new_session=True
-    ) as child:
+    with Forks() as forks:
 
-        def ask(program: Path) -> tuple[int, str]:
-            assert child.stdin is not None
-            assert child.stdout is not None
-            print(program, file=child.stdin, flush=True)
-            timer = threading.Timer(LIMIT, os.killpg, (child.pid, 9))
-            timer.start()
-            try:
-                line = child.stdout.readline()
-            finally:
-                timer.cancel()
-            assert line, f"{program} ran for more than {LIMIT} seconds"
-            status, text = json.loads(line)
-            return status, text
+        def run(program: Path) -> tuple[int, str]:
+            status, out, err = forks.run([program], {"XLA_FLAGS": flags})
+            return status, out + err
 
-        yield ask
+        yield run
 
 
 @pytest.mark.parametrize("rule", RUNNING)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import pytest
 
 from jaxmigrate.verify.model import Evidence, Verdict, VerifyRequest
-from jaxmigrate.verify.run import verify
+from jaxmigrate.verify.run import Originals, verify
 from tests.verify.marked import marked, sites_of
 
 HEAD = """
@@ -142,12 +141,25 @@ CASES = (
 )  # fmt: skip
 
 
-def verified(root: Path, before: str, after: str, as_compiled: bool = False) -> Evidence:
-    (root / "program.py").write_text(after)
-    original = {"program.py": marked(before, "jax.pmap").encode()}
-    command = (sys.executable, "program.py")
-    request = VerifyRequest(root, command, original, {}, sites_of(before), by_hand=True, as_compiled=as_compiled)
-    return verify(request)
+@pytest.fixture(scope="module")
+def verified(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Case], Evidence]]:
+    """Verifies cases; those of one original share its runs."""
+    root = tmp_path_factory.mktemp("judging")
+    with Originals() as originals:
+
+        def of_case(case: Case) -> Evidence:
+            request = VerifyRequest(
+                root=root,
+                command=(sys.executable, "program.py"),
+                original={"program.py": marked(case.before, "jax.pmap").encode()},
+                migrated={"program.py": case.after.encode()},
+                sites=sites_of(case.before),
+                by_hand=True,
+                as_compiled=case.as_compiled,
+            )
+            return verify(request, originals=originals)
+
+        yield of_case
 
 
 @pytest.fixture(autouse=True)
@@ -157,8 +169,8 @@ def _flags_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-def test_verdicts(tmp_path: Path, case: Case) -> None:
-    evidence = verified(tmp_path, case.before, case.after, case.as_compiled)
+def test_verdicts(case: Case, verified: Callable[[Case], Evidence]) -> None:
+    evidence = verified(case)
     told = Verdict.EQUAL if case.or_within and evidence.verdict is Verdict.WITHIN else evidence.verdict
     assert told is case.verdict, evidence.message
     assert case.says in evidence.message + "".join(site.message for site in evidence.sites)
