@@ -153,12 +153,7 @@ def _add_lint(commands: Any) -> None:
         usage="jaxmigrate lint [PATH...] [options]",
     )
     _add_paths(lint)
-    lint.add_argument(
-        "--format",
-        choices=("text", "json", "github", "gitlab", "sarif", "junit"),
-        default="text",
-        help="how findings are printed (default: %(default)s)",
-    )
+    _add_format(lint, "text")
     codes = _checked(parse_codes)
     lint.add_argument("--select", type=codes, metavar="CODES", help="only these rules, such as JM101,JM2")
     lint.add_argument("--ignore", type=codes, metavar="CODES", help="all but these rules")
@@ -168,13 +163,26 @@ def _add_lint(commands: Any) -> None:
     lint.add_argument("--baseline", metavar="FILE", help="report only findings that this file does not list")
     lint.add_argument("--write-baseline", action="store_true", help="write the current findings to the baseline")
     lint.add_argument("--stdin-filename", metavar="PATH", help="the path to show for standard input")
-    lint.add_argument("--statistics", action="store_true", help="print how often each rule fired instead of where")
+    _add_statistics(lint)
     lint.add_argument(
         "--shard",
         type=_checked(_shard),
         metavar="I/N",
         help="report on the I-th of N parts of the files only; `merge` joins the parts",
     )
+
+
+def _add_format(command: argparse.ArgumentParser, default: str) -> None:
+    command.add_argument(
+        "--format",
+        choices=("text", "json", "github", "gitlab", "sarif", "junit"),
+        default=default,
+        help="how findings are printed (default: %(default)s)",
+    )
+
+
+def _add_statistics(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--statistics", action="store_true", help="print how often each rule fired instead of where")
 
 
 def _add_fix(commands: Any) -> None:
@@ -300,7 +308,9 @@ def _add_status(commands: Any) -> None:
 
 def _add_merge(commands: Any) -> None:
     merge = _subcommand(commands, "merge", "merge the outputs of `lint --shard` into one")
-    merge.add_argument("files", nargs="+", metavar="FILE", help="outputs of `lint --shard I/N`, all in one format")
+    merge.add_argument("files", nargs="+", metavar="FILE", help="outputs of `lint --shard I/N --format json`")
+    _add_format(merge, "json")
+    _add_statistics(merge)
 
 
 def _add_rule(commands: Any) -> None:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
 from jaxmigrate.commands import Failure
+from jaxmigrate.commands.formatting import check_statistics, formatted, status_of
 from jaxmigrate.commands.inputs import locate, tell_if_nothing_is_there
 from jaxmigrate.commands.linted import Lint
 from jaxmigrate.records import replace
 from jaxmigrate.reports.lint_result import LintResult
 from jaxmigrate.sources import SourceFile
-from jaxmigrate.terminal import columns, is_terminal, note, plural, say, wants_colour
+from jaxmigrate.terminal import note, plural, say
 
 
 def run(options: argparse.Namespace) -> int:
@@ -31,15 +31,9 @@ def run(options: argparse.Namespace) -> int:
     if options.fix:
         return _fix(lint, options)
     result, remark = lint.result()
-    sys.stdout.write(_formatted(result, options))
+    sys.stdout.write(formatted(result, options))
     _tell_the_rest(result, options.format, remark)
-    return _status(result)
-
-
-def _status(result: LintResult) -> int:
-    if result.errors:
-        return 2
-    return 1 if result.findings else 0
+    return status_of(result)
 
 
 def _fix(lint: Lint, options: argparse.Namespace) -> int:
@@ -56,9 +50,9 @@ def _fix(lint: Lint, options: argparse.Namespace) -> int:
         _print_diffs(mended.files)
     elif isinstance(lint.stdin, SourceFile):
         sys.stdout.buffer.write(lint.stdin.raw)
-        sys.stderr.write(_formatted(result, options))
+        sys.stderr.write(formatted(result, options))
     else:
-        sys.stdout.write(_formatted(result, options))
+        sys.stdout.write(formatted(result, options))
     for line in mended.refused:
         say(line)
     left = f"{len(result.findings)} left"
@@ -68,7 +62,7 @@ def _fix(lint: Lint, options: argparse.Namespace) -> int:
     elif options.diff:
         note(f"nothing to fix; {left}")
     _tell_the_rest(result, "diff" if options.diff else options.format, mended.remark)
-    return _status(result) or (1 if options.diff and mended.files else 0)
+    return status_of(result) or (1 if options.diff and mended.files else 0)
 
 
 def _print_diffs(files: Iterable[tuple[SourceFile, str]]) -> None:
@@ -80,8 +74,7 @@ def _print_diffs(files: Iterable[tuple[SourceFile, str]]) -> None:
 
 
 def _check(options: argparse.Namespace) -> None:
-    if options.statistics and options.format not in ("text", "json"):
-        raise Failure(f"--statistics goes with the formats text and json, not with {options.format}")
+    check_statistics(options)
     if options.write_baseline and options.baseline is None:
         raise Failure("--write-baseline needs --baseline FILE, which it writes")
     if options.stdin_filename is not None and "-" not in options.paths:
@@ -107,20 +100,6 @@ def _check_fixes(options: argparse.Namespace) -> None:
     for option, reason in reasons.items():
         if options.fix and getattr(options, option):
             raise Failure(f"--{option.replace('_', '-')} {reason}: leave one of them out")
-
-
-def _formatted(result: LintResult, options: argparse.Namespace) -> str:
-    """The result as text; only the writer that is asked for is imported."""
-    writer = importlib.import_module(f"jaxmigrate.reports.lint_{options.format}")
-    if options.format == "json":
-        text: str = writer.write(result, options.statistics)
-    elif options.format != "text":
-        text = writer.write(result)
-    elif options.statistics:
-        text = writer.write_statistics(result)
-    else:
-        text = writer.write(result, is_terminal(sys.stdout), wants_colour(sys.stdout), columns(sys.stdout))
-    return text
 
 
 def _tell_the_rest(result: LintResult, format_name: str, remark: str) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from jaxmigrate.commands import Failure
+from jaxmigrate.commands.formatting import with_rules
 from jaxmigrate.commands.inputs import Located
 from jaxmigrate.commands.waiting import under_way
 from jaxmigrate.config import Config, Version
@@ -137,17 +138,16 @@ def _result(lint: Lint, examined: Sequence[list[Examined]]) -> LintResult:
         warnings += unused
         warnings += [one for examined in found for one in examined.skipped]
         errors += [*group.errors, *(error for one in found for error in one.errors)]
-    return LintResult(
+    result = LintResult(
         findings=_in_order(findings, part),
         errors=_in_order(errors, part),
         warnings=_in_order(warnings, part),
         files=[name for name in _looked_at(groups, errors, options) if part is None or part.tells(name)],
         sources=_sources(findings, changed) if options.format == "text" and is_terminal(sys.stdout) else {},
-        titles=_titles() if options.statistics or options.format == "sarif" else {},
-        pages=_pages(findings) if options.format == "sarif" else {},
         shard="" if part is None else str(part.shard),
         maps=sum(one.maps for found in examined for one in found) if part is None else 0,
     )
+    return with_rules(result, options)
 
 
 def _in_order(told: Iterable[_Told], part: Part | None) -> list[_Told]:
@@ -204,19 +204,6 @@ def _sources(findings: Iterable[Finding], changed: Mapping[Path, bytes]) -> dict
         with contextlib.suppress(SourceError):
             found[name] = read_source(path, name) if raw is None else decode(raw, name, path)
     return found
-
-
-def _titles() -> dict[str, str]:
-    from jaxmigrate.findings.rule_pages import rule_titles
-
-    return rule_titles()
-
-
-def _pages(findings: Iterable[Finding]) -> dict[str, str]:
-    from jaxmigrate.findings.rule_pages import rule_pages
-
-    found = {finding.code for finding in findings}
-    return {code: page.text for code, page in rule_pages().items() if code in found}
 
 
 def _with_options(config: Config, options: argparse.Namespace) -> Config:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from jaxmigrate.findings.fixes import NO_FIX, Fix
+from jaxmigrate.findings.fixes import NO_FIX, Fix, fix_from_json
 from jaxmigrate.records import record
 
 
@@ -76,3 +77,9 @@ class Finding:
         }
         plain |= {"fix": self.fix.to_json()} if self.fix.edits else {}
         return plain | ({"cell": self.cell, "file_line": self.file_line} if self.cell else {})
+
+
+def finding_from_json(plain: Mapping[str, Any]) -> Finding:
+    """The finding that `to_json` gave this for."""
+    notes, fix = tuple(Note(**note) for note in plain["notes"]), fix_from_json(plain.get("fix"))
+    return Finding(**{**plain, "notes": notes, "fix": fix})

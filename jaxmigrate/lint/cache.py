@@ -12,10 +12,9 @@ import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from jaxmigrate.findings import Finding, Note
-from jaxmigrate.findings.fixes import fix_from_json
+from jaxmigrate.findings import Finding, finding_from_json
 from jaxmigrate.findings.suppressions import Mark
 from jaxmigrate.lint.work_units import Piece
 from jaxmigrate.sources import SourceError
@@ -139,7 +138,7 @@ class Cache:
             if any(disk.listing(path) != digest for path, digest in known["listings"].items()):
                 return None
             return Examined(
-                tuple(_finding(found) for found in known["findings"]),
+                tuple(finding_from_json(found) for found in known["findings"]),
                 tuple(SourceError(**error) for error in known["errors"]),
                 {
                     name: tuple(Mark(n, tuple(c), cell) for n, c, cell in found)
@@ -200,11 +199,6 @@ def fingerprint() -> str:
 
 def _listed(files: Iterable[tuple[str, Path]], disk: Disk) -> list[list[str | None]]:
     return [[name, str(path), disk.digest(path)] for name, path in files]
-
-
-def _finding(found: dict[str, Any]) -> Finding:
-    notes, fix = tuple(Note(**note) for note in found["notes"]), fix_from_json(found.get("fix"))
-    return Finding(**{**found, "notes": notes, "fix": fix})
 
 
 def _digest(raw: bytes) -> str:

@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,12 +72,14 @@ def shards(capsys: pytest.CaptureFixture[str], count: int, *arguments: str) -> l
     return [lint(capsys, "--shard", f"{n}/{count}", *arguments) for n in range(1, count + 1)]
 
 
-def merged(capsys: pytest.CaptureFixture[str], folder: Path, texts: list[str]) -> tuple[int, str]:
+def merged(
+    capsys: pytest.CaptureFixture[str], folder: Path, texts: list[str], options: Sequence[str] = ()
+) -> tuple[int, str]:
     paths = [folder.parent / f"{folder.name}-part{n}" for n in range(len(texts))]
     for path, text in zip(paths, texts, strict=True):
         path.write_bytes(text.encode())
     random.Random(0).shuffle(paths)
-    status = main(["merge", *map(str, paths)])
+    status = main(["merge", *options, *map(str, paths)])
     return status, capsys.readouterr().out
 
 
@@ -92,10 +95,11 @@ def test_shards_merge_to_what_one_run_prints(
     status, whole, _ = lint(capsys, *options, *paths)
     assert status == 2
     assert "JM101" in whole
+    options = options if "--format" in options else ["--format", "text", *options]
     for count in counts:
-        found = shards(capsys, count, *options, *paths)
+        found = shards(capsys, count, "--format", "json", *paths)
         assert max(one for one, _, _ in found) == status
-        assert merged(capsys, project, [text for _, text, _ in found])[1] == whole
+        assert merged(capsys, project, [text for _, text, _ in found], options) == (status, whole)
 
 
 def test_what_goes_to_the_user_beside_the_format_adds_up(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -108,9 +112,9 @@ def test_what_goes_to_the_user_beside_the_format_adds_up(project: Path, capsys: 
 def test_the_status_of_a_merge_is_that_of_the_whole(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for paths, status in ((["z0", "a0"], 1), (["z3", "a3"], 0), (["m"], 2)):
         assert lint(capsys, *paths)[0] == status
-        for form in ("json", "junit", "sarif", "github"):
-            found = shards(capsys, 2, "--format", form, *paths)
-            assert merged(capsys, project, [text for _, text, _ in found])[0] == status
+        found = shards(capsys, 2, "--format", "json", *paths)
+        for form in ("json", "junit", "text"):
+            assert merged(capsys, project, [text for _, text, _ in found], ["--format", form])[0] == status
 
 
 def test_a_shard_finds_in_its_files_what_others_lead_to(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -197,15 +201,14 @@ def test_standard_input_has_no_shards(capsys: pytest.CaptureFixture[str]) -> Non
     assert "--shard goes with files and folders" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("form", ["json", "junit", "sarif"])
-def test_a_merge_misses_a_shard(project: Path, form: str, capsys: pytest.CaptureFixture[str]) -> None:
-    texts = [text for _, text, _ in shards(capsys, 3, "--format", form, "m-n", "inner")]
-    other = lint(capsys, "--format", form, "m-n")[1]
+def test_a_merge_misses_a_shard(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = [text for _, text, _ in shards(capsys, 3, "--format", "json", "m-n", "inner")]
+    other = lint(capsys, "--format", "json", "m-n")[1]
     for given, said in (
         (texts[:2], "shard 3/3 is missing"),
         ([*texts, texts[0]], "shard 1/3 is given more than once"),
-        ([*texts, other], "is not the output of `lint --shard`, unlike"),
-        ([*texts, lint(capsys, "--format", form, "--shard", "1/2", "m-n")[1]], "these are shards of different runs"),
+        ([*texts, other], "is not the output of `lint --shard`"),
+        ([*texts, lint(capsys, "--format", "json", "--shard", "1/2", "m-n")[1]], "these are shards of different runs"),
     ):
         for n, text in enumerate(given):
             Path(f"given{n}").write_text(text)
@@ -213,16 +216,19 @@ def test_a_merge_misses_a_shard(project: Path, form: str, capsys: pytest.Capture
         assert said in capsys.readouterr().err
 
 
+BASELINE = '{"version": 1, "findings": []}'
+TOLD = '{"version": 1, "files": 0, "findings": [], "errors": [], "warnings": []}'
+
+
 @pytest.mark.parametrize(
     ("first", "second", "said"),
     [
-        ("{}", "", "is not output of jaxmigrate lint"),
-        ("{", "", "is not valid JSON"),
-        ("<?xml version='1.0'?><a", "", "is not valid XML"),
-        ("<?xml version='1.0'?><a/>", "", "is not output of jaxmigrate lint"),
-        ("hello\n", "", "is not output of jaxmigrate lint"),
-        ("a.py:1:1 JM101 x\nhello\n", "", "first:2: is not a line"),
-        ("a.py:1:1 JM101 x\n", '{"version": 1, "findings": []}', "only files of one format can be merged"),
+        ("{}", TOLD, "first: is not what `jaxmigrate lint --format json` prints"),
+        ("[]", TOLD, "first: is not what `jaxmigrate lint --format json` prints"),
+        ("a.py:1:1 JM101 x\n", TOLD, "first: is not JSON: "),
+        ("", TOLD, "; shards need `lint --shard I/N --format json`"),
+        (TOLD, BASELINE, "second: is a baseline, unlike others that were given"),
+        (TOLD, TOLD, "first: is not the output of `lint --shard`"),
     ],
 )
 def test_what_cannot_be_merged(
@@ -242,10 +248,15 @@ def test_what_cannot_be_merged(
     assert "absent: no such file" in capsys.readouterr().err
 
 
-def test_nothing_merges_to_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "empty").touch()
-    assert main(["merge", str(tmp_path / "empty")]) == 0
-    assert capsys.readouterr().out == ""
+def test_a_baseline_has_no_format(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("known").write_text(BASELINE)
+    assert main(["merge", "--format", "text", "known"]) == 2
+    assert "baselines are printed as a baseline" in capsys.readouterr().err
+    assert main(["merge", "--format", "sarif", "--statistics", "known"]) == 2
+    assert "--statistics goes with the formats text and json" in capsys.readouterr().err
 
 
 def test_junit_of_a_shard_is_valid_and_names_it(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

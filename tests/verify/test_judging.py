@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from jaxmigrate.verify.model import Evidence, Verdict, VerifyRequest
+from jaxmigrate.verify.model import ORIGINAL, Evidence, Verdict, VerifyRequest
 from jaxmigrate.verify.run import Originals, verify
 from tests.verify.marked import marked, sites_of
 
@@ -142,12 +142,13 @@ CASES = (
 
 
 @pytest.fixture(scope="module")
-def verified(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Case], Evidence]]:
-    """Verifies cases; those of one original share its runs."""
+def verified(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Case], tuple[Evidence, int]]]:
+    """Verifies cases, those of one original with the same runs of it; says how many runs a case took besides."""
     root = tmp_path_factory.mktemp("judging")
+    there: dict[tuple[str, bool], int] = {}
     with Originals() as originals:
 
-        def of_case(case: Case) -> Evidence:
+        def of_case(case: Case) -> tuple[Evidence, int]:
             request = VerifyRequest(
                 root=root,
                 command=(sys.executable, "program.py"),
@@ -157,7 +158,10 @@ def verified(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Cas
                 by_hand=True,
                 as_compiled=case.as_compiled,
             )
-            return verify(request, originals=originals)
+            evidence = verify(request, originals=originals)
+            known = there.get((case.before, case.as_compiled), 0)
+            there[case.before, case.as_compiled] = sum(run.side == ORIGINAL for run in evidence.runs)
+            return evidence, len(evidence.runs) - known
 
         yield of_case
 
@@ -169,11 +173,11 @@ def _flags_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-def test_verdicts(case: Case, verified: Callable[[Case], Evidence]) -> None:
-    evidence = verified(case)
+def test_verdicts(case: Case, verified: Callable[[Case], tuple[Evidence, int]]) -> None:
+    evidence, runs = verified(case)
     told = Verdict.EQUAL if case.or_within and evidence.verdict is Verdict.WITHIN else evidence.verdict
     assert told is case.verdict, evidence.message
     assert case.says in evidence.message + "".join(site.message for site in evidence.sites)
     hints = [one.hint for site in evidence.sites for one in site.differences]
     assert any(case.hint in hint for hint in hints) or not case.hint
-    assert len(evidence.runs) <= (3 if case.verdict is Verdict.DIFFERENT else 4)
+    assert runs <= (3 if case.verdict is Verdict.DIFFERENT else 4)
