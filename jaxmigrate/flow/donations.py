@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -69,7 +70,7 @@ def _donated(call: ast.Call, module: Module, resolver: Resolver) -> Iterator[str
     """The names among the arguments that a call donates."""
     if not any(dotted(one) or isinstance(one, ast.Tuple) for one in (*call.args, *(k.value for k in call.keywords))):
         return
-    if any(isinstance(one, ast.Starred) for one in call.args) or _is_traced(call, module):
+    if _is_traced(call, module):
         return
     if not may_come_from(call.func, module, resolver.project, "donate_arg"):
         return
@@ -111,7 +112,7 @@ def _given_away(call: ast.Call, made: Application, resolver: Resolver) -> Iterat
     numbers, words = _listed(made, "donate_argnums", resolver), _listed(made, "donate_argnames", resolver)
     function, skip = _mapped(made, resolver)
     names = function.passed_names()[skip:] if function is not None else []
-    for number, one in enumerate(call.args):
+    for number, one in enumerate(itertools.takewhile(_is_plain, call.args)):
         if number in numbers or (number < len(names) and names[number] in words):
             yield number, one
     for keyword in call.keywords:
@@ -119,6 +120,10 @@ def _given_away(call: ast.Call, made: Application, resolver: Resolver) -> Iterat
         by_number = number in numbers and isinstance(made.callee, External) and made.callee.name in JITS
         if number >= 0 and (by_number or keyword.arg in words):
             yield number, keyword.value
+
+
+def _is_plain(node: ast.expr) -> bool:
+    return not isinstance(node, ast.Starred)
 
 
 def _listed(made: Application, keyword: str, resolver: Resolver) -> tuple[object, ...]:

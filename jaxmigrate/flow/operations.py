@@ -20,7 +20,7 @@ from jaxmigrate.program.collectives import (
 )
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.once import once
+from jaxmigrate.program.once import once, once_each
 from jaxmigrate.program.resolve import Resolver, call_arguments, returned_by
 from jaxmigrate.program.syntax import calls_of, expression_calls, last_name
 from jaxmigrate.program.values import (
@@ -109,7 +109,7 @@ def _expressions(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def _of_call(call: ast.Call, module: Module, resolver: Resolver, depth: int) -> Iterator[Operation]:
-    value = _called(resolver.values(call.func, module), resolver)
+    value = _method_called(_called(resolver.values(call.func, module), resolver), call, resolver)
     arguments = call_arguments(call, module)
     while isinstance(value, Partial):  # `pmean = partial(lax.pmean, axis_name="i")`
         arguments = (*value.arguments, *arguments)
@@ -135,6 +135,30 @@ def _of_call(call: ast.Call, module: Module, resolver: Resolver, depth: int) -> 
         case Function() | Application() if depth < DEEPEST:
             for kind in _kinds_inside(value, call, resolver, depth):
                 yield Operation(kind, module, call)
+
+
+def _method_called(value: Value, call: ast.Call, resolver: Resolver) -> Value:
+    """What a call is of, also where the object is not known whose method it calls."""
+    method = only_method(last_name(call.func), resolver) if value == UNKNOWN or isinstance(value, Member) else None
+    return value if method is None else method
+
+
+@once_each
+def only_method(name: str, resolver: Resolver) -> Function | None:
+    """The one method of the program of this name, for whoever does not know what object it is called on.
+
+    None for a name that objects of libraries may well have, too: one of a single word.
+    """
+    if "_" not in name.strip("_"):
+        return None
+    found: list[Function] = []
+    for module in resolver.project.program:
+        if f"def {name}(" in module.text:
+            for node, scope in module.table.own_scope.items():
+                method = scope.parent is not None and scope.parent.kind == "class"
+                if isinstance(node, ast.FunctionDef) and node.name == name:
+                    found += [Function(module, node)] if method else [Function(module, node)] * 2
+    return found[0] if len(found) == 1 else None
 
 
 def _of_manager(method: Member, call: ast.Call, resolver: Resolver) -> str | None:

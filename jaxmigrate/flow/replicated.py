@@ -24,7 +24,7 @@ from jaxmigrate.program.modules import Module
 from jaxmigrate.program.passing import passed_by
 from jaxmigrate.program.resolve import Resolver, returned_by
 from jaxmigrate.program.scopes import Binding, FunctionNode, Scope, defaults_of, positional_names
-from jaxmigrate.program.syntax import by_last_name, last_name
+from jaxmigrate.program.syntax import by_last_name, calls_of, last_name
 from jaxmigrate.program.trees import ANY_TREE_MAPS
 from jaxmigrate.program.trust import Trust
 from jaxmigrate.program.values import Application, External, Function, Parameter, Value, Values
@@ -32,6 +32,8 @@ from jaxmigrate.records import made, record, replace
 
 DEEPEST = 5
 TILES = named("tiles")
+RANDOM = "jax.random."
+SEEDING = frozenset({"jax.random.PRNGKey", "jax.random.key", "jax.random.wrap_key_data"})  # which take a number
 
 
 class Call(NamedTuple):
@@ -84,7 +86,8 @@ class Replicated:
         some = replace(self, some=True, tests=found.application.module.is_test)
         calls = [(call.given(names), call.module) for call in self._calls(found) if not call.is_starred]
         theirs = [(given, module) for given, module in calls if some.counts(module)]
-        equal = (some.start_equal(k, theirs) if KEY.search(k) else self.start_equal(k, calls) for k in names)
+        keys = self._keys(found)
+        equal = (some.start_equal(k, theirs) if k in keys else self.start_equal(k, calls) for k in names)
         return frozenset(n for n, one in enumerate(equal) if one)
 
     def repeated_keys(self, found: DeviceMap) -> list[tuple[Module, ast.Call]]:
@@ -95,9 +98,23 @@ class Replicated:
         calls = [(call.given(names), call.module) for call in self._calls(found) if not call.is_starred]
         theirs = [(given, module) for given, module in calls if some.counts(module)]
         for name in names:
-            if KEY.search(name):
+            if name in self._keys(found):
                 some.start_equal(name, theirs)
         return list(dict.fromkeys(trace))
+
+    def _keys(self, found: DeviceMap) -> frozenset[str]:
+        """The parameters that are random keys: by what the body does with them, or by their names."""
+        names = frozenset(found.parameters())
+        used = {one.id for one in self._first_of_draws(found.function.node, found.function.module)}
+        return frozenset(name for name in names if name in used or KEY.search(name))
+
+    def _first_of_draws(self, function: FunctionNode, module: Module) -> Iterator[ast.Name]:
+        """The names that a function gives to functions of `jax.random`, as they stand first in these."""
+        for call in calls_of(function):
+            if call.args and isinstance(call.args[0], ast.Name):
+                callee = self.resolver.value(call.func, module)
+                if isinstance(callee, External) and callee.name.startswith(RANDOM) and callee.name not in SEEDING:
+                    yield call.args[0]
 
     def omitted(self, found: DeviceMap) -> frozenset[str]:
         """The parameters with a default that no call in sight passes, where there are calls in sight."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -13,14 +14,15 @@ from jaxmigrate.flow.small_numbers import Lists, evaluated
 from jaxmigrate.program.collectives import argument
 from jaxmigrate.program.library import valued
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import PARTIALS, Resolver, call_arguments
-from jaxmigrate.program.values import External
+from jaxmigrate.program.resolve import PARTIALS, Resolver, call_arguments, returned_by
+from jaxmigrate.program.values import External, Function
 
 CODE = "JM108"
 PERMUTED = {name: int(position) for name, position in valued("perm").items()}
 LAST = frozenset(name.rpartition(".")[2] for name in PERMUTED)
 COUNTS = (4, 8)  # numbers of devices that a list is tried for: what is wrong is wrong for each
 GROUP_COUNTS = (8, 16)  # for groups, of which a program may make one for each host
+SIZES = re.compile(r"size|device|dev$|shard|world|rank|(^|\W)n$|num_|n_dev|stages")  # names of the number of devices
 Pairs = list[tuple[int, int]]
 
 
@@ -53,10 +55,18 @@ def _permutations(module: Module, resolver: Resolver) -> Iterator[ast.expr]:
         yield from _given(node, module, resolver)
     for one in module.table.parents:
         match one:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.ListComp() as made) if "perm" in name:
+            case ast.Assign(targets=[ast.Name(id=name)], value=made) if "perm" in name and _is_made_in_place(made):
                 yield made
-            case ast.keyword(arg="perm", value=ast.ListComp() as made):
+            case ast.keyword(arg="perm", value=made) if _is_made_in_place(made):
                 yield made
+
+
+def _is_made_in_place(node: ast.expr) -> bool:
+    """Whether an expression is a list comprehension, or a tuple or list made of a generator."""
+    match node:
+        case ast.ListComp() | ast.Call(func=ast.Name(id="tuple" | "list"), args=[ast.GeneratorExp() | ast.ListComp()]):
+            return True
+    return False
 
 
 def _given(node: ast.expr, module: Module, resolver: Resolver) -> Iterator[ast.expr]:
@@ -77,13 +87,40 @@ def _given(node: ast.expr, module: Module, resolver: Resolver) -> Iterator[ast.e
 
 
 def _written(node: ast.expr, module: Module, resolver: Resolver) -> Iterator[ast.expr]:
-    """What an expression is, or what a name was assigned, each by itself."""
+    """What an expression is, what a name was assigned, or what a function of the module returns, each by itself."""
+    if isinstance(node, ast.Call) and _makes(node, module, resolver) is not None:
+        yield from _returned(node, (), module, resolver)
+        return
     if not isinstance(node, ast.Name):
         yield node
         return
     for binding in resolver.bindings_at(node, module):
-        if binding.kind == "assign" and binding.value is not None and not binding.path:
-            yield binding.value
+        if binding.kind == "assign" and binding.value is not None:
+            if isinstance(binding.value, ast.Call) and _makes(binding.value, module, resolver) is not None:
+                yield from _returned(binding.value, binding.path, module, resolver)
+            elif not binding.path:
+                yield binding.value
+
+
+def _makes(call: ast.Call, module: Module, resolver: Resolver) -> ast.FunctionDef | None:
+    """The function of the module that a call is of."""
+    callee = resolver.value(call.func, module)
+    own = isinstance(callee, Function) and callee.module is module
+    return callee.node if own and isinstance(callee.node, ast.FunctionDef) else None
+
+
+def _returned(call: ast.Call, path: Sequence[int | str], module: Module, resolver: Resolver) -> Iterator[ast.expr]:
+    """What a function returns at a place of the tuple that it returns, written out or under a name of its own."""
+    function = _makes(call, module, resolver)
+    for one in returned_by(function) if function is not None else ():
+        place = path[0] if path else None
+        if isinstance(one, ast.Tuple) and isinstance(place, int) and place < len(one.elts):
+            one = one.elts[place]
+        elif place is not None:
+            continue
+        for made in [b.value for b in resolver.bindings_at(one, module)] if isinstance(one, ast.Name) else [one]:
+            if made is not None and _is_made_in_place(made):
+                yield made
 
 
 def _of_permutation(node: ast.expr, module: Module, resolver: Resolver) -> str | None:
@@ -97,6 +134,9 @@ def _of_permutation(node: ast.expr, module: Module, resolver: Resolver) -> str |
         twice = [_twice([pair[side] for pair in one]) for one in known]
         if all(one is not None for one in twice) and _is_sure(node, made[0], side, module, resolver):
             return f"{_shown(twice)} {word} twice, which JAX refuses; each may send once and receive once"
+    beyond = [max(target for _, target in one) >= count for count, one in zip(COUNTS, known, strict=True)]
+    if all(beyond) and len(made[0].guessed) + made[0].sized == 1 and all(map(SIZES.search, made[0].guessed)):
+        return "the last device sends to one that there is not, which JAX refuses; write % and their number"
     if made[0].wraps and len(made[0].guessed) + made[0].sized == 1 and _leaves_out(node, known, module, resolver):
         return "the ring does not close: % has no effect here, and a device that is sent nothing receives zeros"
     return None

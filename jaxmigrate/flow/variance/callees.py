@@ -50,7 +50,11 @@ class Method(Callee):
 
 @record
 class Pure(Callee):
-    """A function of its arguments and of what it holds, which is at `level`; `hidden`: it may call the project's."""
+    """A function of its arguments and of what it holds, which is at `level`.
+
+    `hidden`: it may call the project's. `reduces`: it may reduce what it is given.
+    """
 
     level: Level
     hidden: bool = False
+    reduces: bool = False

@@ -187,9 +187,10 @@ def dispatch(
             return transforms.call(run, callee, arguments, node, frame)
         case Method(receiver=receiver, name=name):
             return methods.call(run, receiver, name, arguments, node, frame)
-        case Pure(level=level, hidden=hidden):
+        case Pure(level=level, hidden=hidden, reduces=reduces):
             escaping_callbacks.run_all(run, arguments.all())
             held = union([*arguments.all(), AbstractValue(level)])
+            held = unsure(held) if reduces else held
             return fresh(
                 run.hidden(_label(node), held, node) if hidden or _has_functions(run, arguments) else held,
                 node,

@@ -116,6 +116,7 @@ ANY_NAME = named("any-name")
 SQUEEZES = named("squeeze")
 SEEDS = named("seed")
 TIME = re.compile(r"(^|_)(steps?|epochs?|iter(ation)?s?|rounds?|count|num_updates|i|t)$")
+KERNEL_CALL = "jax.experimental.pallas.pallas_call"
 ORDERS = named("order")  # of rows, which may be one for unlike rows
 
 
@@ -145,6 +146,8 @@ def _unknown(run: Run, name: str, arguments: Arguments, node: ast.Call | None) -
     """A function that may do anything; one that gives what the processes do not share at least changes nothing."""
     if run.local and run.lenient and name.startswith(library.HOST_IDENTITIES):
         return AbstractValue(kind="array")  # for rules: one number for the devices of a process
+    if run.lenient and name == KERNEL_CALL:
+        return AbstractValue(callee=Pure(Level.NO, reduces=_sends(run)))
     cause = run.cause(name, node, host=library.is_host_source(name))
     escaping_callbacks.run_all(run, arguments.all())
     if run.trusting and not library.may_tell_devices(name):
@@ -157,6 +160,11 @@ def _unknown(run: Run, name: str, arguments: Arguments, node: ast.Call | None) -
                 run.change(one, unsure(union(arguments.all()), cause))
     everything = replace(union(arguments.all()), gradient=False)  # which it may have reduced
     return unsure(replace(everything, places=reachable(arguments) | {name}), cause)
+
+
+def _sends(run: Run) -> bool:
+    """Whether the program has kernels that send to other devices, by which they may reduce."""
+    return any("remote_copy" in module.text for module in run.resolver.project.program)
 
 
 def _pure(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:

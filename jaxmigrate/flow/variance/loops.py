@@ -97,7 +97,8 @@ def while_loop(run: Run, arguments: Arguments, node: ast.Call | None, frame: Fra
     around = noting(run, node, frame, lambda c: run.apply(body, Arguments((c,)), node, frame))
     carry, given = fixpoint(run, start, around)
     again = run.apply(test, Arguments((carry,)), node, frame)
-    if differs(again) and node is not None and frame is not None:
+    at_first = run.apply(test, Arguments((start,)), node, frame)  # it may be equal once the body has reduced it
+    if (differs(again) or differs(at_first)) and node is not None and frame is not None:
         _diverging(run, _written(node, slice(0, 2), "cond_fun", "body_fun"), node, frame, [test, body], alone=True)
     return at_least(join(start, given), again.level)
 

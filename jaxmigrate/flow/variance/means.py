@@ -95,7 +95,7 @@ def of_operation(
         result = replace(result, marks=result.marks | ((left.marks | right.marks) & OF_EACH))
     if not any(mark in OF_EACH or mark.startswith(SUMMED) for mark in result.marks):
         return result
-    if _is_by_batch_size(op, node):
+    if _is_by_batch_size(op, node, right):
         run.reading.misdivided.update(_sums(left))
     if isinstance(op, ast.Div) and not _has_marks(left):
         return replace(result, marks=_without(result))  # divided by it
@@ -113,10 +113,10 @@ def of_operation(
     return replace(result, marks=_without(result))
 
 
-def _is_by_batch_size(op: ast.operator, node: ast.expr) -> bool:
-    """Whether something is divided by what is, by its name, the size of a batch."""
+def _is_by_batch_size(op: ast.operator, node: ast.expr, right: AbstractValue) -> bool:
+    """Whether something is divided by the length of a device's own block, or by what is called the size of a batch."""
     by = node.right if isinstance(op, ast.Div) and isinstance(node, ast.BinOp) else None
-    return by is not None and BATCH.search(ast.unparse(by).lower()) is not None
+    return by is not None and (_is_own_length(right) or BATCH.search(ast.unparse(by).lower()) is not None)
 
 
 def _quotient(

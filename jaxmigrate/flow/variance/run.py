@@ -205,6 +205,9 @@ class Run:
         if holder is not None and holder.node in self.entered:
             return unsure(EQUAL)  # a variable of a call that is not in sight any more
         values = self.resolver.values(node, module)
+        if self.lenient and Constant(None) in values:  # where an import failed, which has no attributes
+            imported = tuple(v for v in values if v != Constant(None))
+            values = imported if all(isinstance(v, External | ModuleValue) for v in imported) else values
         value = values[0] if len(values) == 1 else UNKNOWN
         key = ("name", id(holder), node.id)
         if self.lenient and 1 < len(values) <= MOST_CHOICES:
