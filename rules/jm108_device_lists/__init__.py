@@ -104,9 +104,10 @@ def _written(node: ast.expr, module: Module, resolver: Resolver) -> Iterator[ast
 
 def _makes(call: ast.Call, module: Module, resolver: Resolver) -> ast.FunctionDef | None:
     """The function of the module that a call is of."""
-    callee = resolver.value(call.func, module)
-    own = isinstance(callee, Function) and callee.module is module
-    return callee.node if own and isinstance(callee.node, ast.FunctionDef) else None
+    match resolver.value(call.func, module):
+        case Function(module=home, node=ast.FunctionDef() as function) if home is module:
+            return function
+    return None
 
 
 def _returned(call: ast.Call, path: Sequence[int | str], module: Module, resolver: Resolver) -> Iterator[ast.expr]:
