@@ -59,24 +59,33 @@ def _cannot_raise_it(run: Run, node: ast.AST, frame: Frame) -> bool:
 
 
 def _is_bound(name: ast.Name, frame: Frame) -> bool:
-    """Whether a name certainly has a value: a parameter, or what a module binds once, and not under a condition."""
+    """Whether a name certainly has a value: a parameter, or what its module binds above, once and under no condition.
+
+    A function runs after it is defined, when all that stands above it has a value.
+    """
     scope = frame.module.table.scope_of.get(name)
     holder = scope.lookup(name.id) if scope is not None else None
-    if holder is None:
+    if holder is None or _is_deleted(name.id, frame):
         return False
     found = holder.bindings[name.id]
     if holder.kind == "function":
         return any(one.kind == "param" for one in found)
-    return holder.kind == "module" and len(found) == 1 and _is_at_the_top(found[0], frame)
+    return holder.kind == "module" and len(found) == 1 and _is_bound_above(found[0], name, frame)
 
 
-def _is_at_the_top(binding: Binding, frame: Frame) -> bool:
-    """Whether a module always binds a name."""
-    return any(
-        binding.node is statement
-        or (isinstance(statement, ast.Import | ast.ImportFrom) and binding.node in statement.names)
-        for statement in frame.module.tree.body
-    )
+def _is_deleted(name: str, frame: Frame) -> bool:
+    """Whether a module deletes something of that name anywhere."""
+    targets = (t for n in ast.walk(frame.module.tree) if isinstance(n, ast.Delete) for t in n.targets)
+    return any(isinstance(one, ast.Name) and one.id == name for t in targets for one in ast.walk(t))
+
+
+def _is_bound_above(binding: Binding, name: ast.Name, frame: Frame) -> bool:
+    """Whether a statement of the module itself binds a name before that in which it is read."""
+    for statement in frame.module.tree.body:
+        imports = isinstance(statement, ast.Import | ast.ImportFrom) and binding.node in statement.names
+        if binding.node is statement or imports:
+            return statement.lineno < name.lineno and name.lineno > (statement.end_lineno or 0)
+    return False
 
 
 def _asks_for_bound(run: Run, call: ast.Call, frame: Frame) -> bool:

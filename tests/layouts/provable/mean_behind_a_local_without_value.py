@@ -1,4 +1,4 @@
-"""The axis that is asked for is another than the map's: each device keeps its own gradients."""
+"""A local name that has no value yet raises an UnboundLocalError, which is a NameError."""
 
 import functools
 
@@ -19,12 +19,15 @@ def data(i):
 
 def mean(x):
     try:
-        return jax.lax.pmean(x, "batch")
+        jax.lax.axis_index("i")
+        y = jax.lax.pmean(scaled, "i")
+        scaled = x
+        return y + scaled
     except NameError:
         return x
 
 
-@functools.partial(jax.pmap, axis_name="i")
+@functools.partial(jax.pmap, axis_name="i")  # expect: stacked, split -> stacked, stacked
 def step(w, x):
     loss, grads = jax.value_and_grad(loss_of)(w, x)
     grads = mean(grads)

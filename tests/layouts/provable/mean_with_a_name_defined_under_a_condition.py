@@ -1,4 +1,4 @@
-"""The function that takes the mean raises a NameError of its own."""
+"""A name that a module defines only elsewhere raises before the mean is taken."""
 
 import functools
 
@@ -17,21 +17,18 @@ def data(i):
     return shard(jnp.asarray(np.sin(np.arange(96, dtype=np.float32) + i)).reshape(32, 3))
 
 
-def reduce(x):
-    if x.ndim:
-        raise NameError("only for numbers")
-    return jax.lax.pmean(x, "i")
+if jax.device_count() > 64:
+    reduce = jax.lax.pmean
 
 
 def mean(x):
     try:
-        jax.lax.axis_index("i")
-        return reduce(x)
+        return reduce(x, "i")
     except NameError:
         return x
 
 
-@functools.partial(jax.pmap, axis_name="i")
+@functools.partial(jax.pmap, axis_name="i")  # expect: stacked, split -> stacked, stacked
 def step(w, x):
     loss, grads = jax.value_and_grad(loss_of)(w, x)
     grads = mean(grads)

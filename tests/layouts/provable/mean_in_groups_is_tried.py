@@ -1,4 +1,4 @@
-"""What is caught goes by the name of NameError, but is another error."""
+"""The axis is bound, but the mean is over pairs of devices."""
 
 import functools
 
@@ -17,19 +17,14 @@ def data(i):
     return shard(jnp.asarray(np.sin(np.arange(96, dtype=np.float32) + i)).reshape(32, 3))
 
 
-class NameError(ValueError):  # noqa: A001
-    pass
-
-
 def mean(x):
     try:
-        jax.lax.axis_index("i")
-        return jax.lax.pmean(x.reshape(7, 7), "i")
-    except (NameError, TypeError):
+        return jax.lax.pmean(x, "i", axis_index_groups=[[0, 1], [2, 3], [4, 5], [6, 7]])
+    except NameError:
         return x
 
 
-@functools.partial(jax.pmap, axis_name="i")
+@functools.partial(jax.pmap, axis_name="i")  # expect: stacked, split -> stacked, stacked
 def step(w, x):
     loss, grads = jax.value_and_grad(loss_of)(w, x)
     grads = mean(grads)

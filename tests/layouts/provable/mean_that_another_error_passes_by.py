@@ -1,4 +1,4 @@
-"""A name that nothing defines raises before the mean is taken."""
+"""What is caught is another error, and there is one."""
 
 import functools
 
@@ -19,13 +19,13 @@ def data(i):
 
 def mean(x):
     try:
-        scale = SCALE
-        return jax.lax.pmean(x * scale, "i")
-    except NameError:
+        jax.lax.axis_index("i")
+        return jax.lax.pmean(x, "i").reshape(7, 7)
+    except (AttributeError, TypeError, ValueError):
         return x
 
 
-@functools.partial(jax.pmap, axis_name="i")
+@functools.partial(jax.pmap, axis_name="i")  # expect: stacked, split -> stacked, stacked
 def step(w, x):
     loss, grads = jax.value_and_grad(loss_of)(w, x)
     grads = mean(grads)
