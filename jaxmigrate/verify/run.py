@@ -61,11 +61,15 @@ def _silent(_: Progress) -> None:
 
 
 class Originals:
-    """Keeps runs of originals, so that several rewrites of one program are compared with the same ones."""
+    """Keeps runs of originals, so that several rewrites of one program are compared with the same ones.
+
+    It keeps those of rewrites as well: of one that only goes back on what its program did not load, they are the same.
+    """
 
     def __init__(self) -> None:
         self._open = ExitStack()
         self._sessions: list[tuple[VerifyRequest, _Session]] = []
+        self._rewritten: list[tuple[VerifyRequest, Run]] = []
 
     def __enter__(self) -> Self:
         return self
@@ -75,18 +79,54 @@ class Originals:
 
     def session(self, request: VerifyRequest, progress: ProgressCallback) -> _Session:
         """The runs of the original that there are, or a place for them."""
-        wanted = replace(request, migrated={}, sites=(), passed_on=())
+        wanted = _of_original_alone(request)
         for known, session in self._sessions:
-            if known == wanted:
-                return replace(session, workshop=replace(session.workshop, request=request, progress=progress))
+            if _shows(known, wanted):
+                runs = tuple(_seen_for(request, run) for run in session.runs)
+                return replace(
+                    session, runs=runs, workshop=replace(session.workshop, request=request, progress=progress)
+                )
         return _Session(self._open.enter_context(open_workshop(request, progress)))
 
     def keep(self, session: _Session) -> None:
         """Keep the runs of the original, in the place of those that there were."""
-        wanted = replace(session.workshop.request, migrated={}, sites=(), passed_on=())
+        request = session.workshop.request
+        wanted = _of_original_alone(request)
         originals = tuple(run for run in session.runs if run.summary.side == ORIGINAL)
         self._sessions = [(known, other) for known, other in self._sessions if known != wanted]
         self._sessions.append((wanted, replace(session, runs=originals, places={})))
+        rewritten = [run for run in session.runs if run.summary.side == REWRITTEN]
+        if rewritten and rewritten[0].summary.ok and not session.enclosing and not request.by_hand:
+            self._rewritten.append((request, rewritten[0]))
+
+    def rewritten(self, request: VerifyRequest) -> Run | None:
+        """A run of a rewrite that loaded the same files as this one's program would load.
+
+        What other files had in another way, they have now as in the original.
+        """
+        for known, run in reversed(self._rewritten):
+            paths = {*known.migrated, *request.migrated}
+            other = {path for path in paths if known.migrated.get(path) != request.migrated.get(path)}
+            back = all(request.migrated.get(path) == request.original.get(path) for path in other)
+            if (
+                _of_original_alone(known) == _of_original_alone(request)
+                and back
+                and other.isdisjoint(run.summary.files)
+            ):
+                return run
+        return None
+
+
+def _of_original_alone(request: VerifyRequest) -> VerifyRequest:
+    """A request as far as a run of the original depends on it."""
+    return replace(request, migrated={}, sites=(), passed_on=())
+
+
+def _shows(known: VerifyRequest, wanted: VerifyRequest) -> bool:
+    """Whether a run of the original shows what another request asks of it: of sites without marks, those and more."""
+    if known.others and wanted.others and {*wanted.others} < {*known.others}:
+        known = replace(known, others=wanted.others)
+    return known == wanted
 
 
 def verify(
@@ -166,8 +206,7 @@ class _Session:
             expected = None
         run = self.workshop.run(side, attempt, expected, How(wanted, self.enclosing, nudge, self._names()))
         if side == ORIGINAL:
-            seen = only(run.recording, enclosing_sites(run.recording) | _sharded(run.recording, self.workshop.request))
-            whole = replace(_with_recording(run, seen), everything=run.recording)
+            whole = _seen_for(self.workshop.request, replace(run, everything=run.recording))
             return replace(self, runs=(*self.runs, whole))
         if not by_hand and not self.enclosing:
             return replace(self, runs=(*self.runs, run))
@@ -176,9 +215,24 @@ class _Session:
         seen = (renamed if by_hand else with_enclosing)(run.recording, places)
         return replace(self, runs=(*self.runs, _with_recording(run, seen)), places=places)
 
+    def with_rewritten(self, known: Run | None) -> _Session:
+        """With a run of the rewrite: a `known` one where there is one and it shows what is asked for."""
+        if known is None or self.enclosing or self.workshop.request.by_hand:
+            return self.plus(REWRITTEN)
+        self.workshop.progress(Progress("reusing", f"the run of {REWRITTEN}: nothing that it loaded has changed since"))
+        return replace(self, runs=(*self.runs, known))
+
     @property
     def failed(self) -> RunSummary | None:
         return next((run.summary for run in self.runs if not run.summary.ok and not run.summary.nudged), None)
+
+
+def _seen_for(request: VerifyRequest, run: Run) -> Run:
+    """A run of the original with the calls of its sites, and of the jits around some, as far as a request asks."""
+    everything = run.everything
+    if everything is None:
+        return run
+    return _with_recording(run, only(everything, enclosing_sites(everything) | _sharded(everything, request)))
 
 
 def _places(original: Run, rewritten: Recording, *, by_hand: bool) -> dict[Callee, str]:
@@ -206,7 +260,7 @@ def _with_recording(run: Run, recording: Recording) -> Run:
 
 
 def _verify(session: _Session, originals: Originals) -> Evidence:
-    session, evidence = _against_rewrite(_of_original(session))
+    session, evidence = _against_rewrite(_of_original(session), originals)
     originals.keep(session)
     return evidence
 
@@ -227,11 +281,11 @@ def _of_original(session: _Session) -> _Session:
     return session
 
 
-def _against_rewrite(session: _Session) -> tuple[_Session, Evidence]:
+def _against_rewrite(session: _Session, originals: Originals) -> tuple[_Session, Evidence]:
     """What comes of running the rewrite too, and of the further runs that it takes to understand a difference."""
     if session.failed:
         return session, _evidence(session, _failed_sites(session, session.failed.message))
-    session = session.plus(REWRITTEN)
+    session = session.with_rewritten(originals.rewritten(session.workshop.request))
     comparison = _compare_runs(session, 0)
     errors: Errors = {}
     differs = any(site.first_difference is not None for site in comparison.values())
