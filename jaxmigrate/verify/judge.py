@@ -331,7 +331,7 @@ def _divergence(info: SiteInfo, divergence: Divergence, comparison: SiteComparis
     )
 
 
-_LEFT_OUT = ": the call is left out, and nothing shows that its results come in another way"
+_LEFT_OUT = ": the rewritten program leaves the call out, and no later call shows that it has the same results"
 
 
 def _site_name(id_: str, case: Case) -> str:
@@ -394,7 +394,7 @@ def _told_of_dropped(info: SiteInfo, case: Case) -> str:
     """Why the rewritten program may do without calls."""
     names = ", ".join(_site_name(taker, case) for taker in case.takers[info.id])
     if not names:
-        return "none in the rewritten program; they only return what they are given"
+        return "none in the rewritten program; its function only returns its arguments"
     return f"none in the rewritten program; {names}, which takes the results, was given equal arguments"
 
 

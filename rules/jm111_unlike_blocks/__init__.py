@@ -27,8 +27,8 @@ def check(facts: Facts) -> Iterator[Finding]:
             if part.node not in told:
                 told.add(part.node)
                 message = (
-                    f"{_short(part.held)} is each device's own part along {part.axis!r} already, by its spec, and the "
-                    "index of the device chooses in it as if it were whole; write P() for it, or leave the index out"
+                    f"{_short(part.held)} is split along {part.axis!r} by its spec: a device has only its block, "
+                    "but axis_index selects from it as if it were whole; write P() for it, or leave the index out"
                 )
                 yield from facts.finding(part.module, part.node, CODE, message)
         for clash in body.clashes:

@@ -63,7 +63,7 @@ def _devices(facts: Facts) -> Iterator[Finding]:
             kind = divergence.operation.kind
             message = _hangs(kind)
             if found.name == VMAP:
-                message = f"vmap turns this branch into a select: only some rows use the result of {kind}"
+                message = f"under vmap both branches run for all rows, and only some rows use the result of {kind}"
             yield from facts.finding(divergence.module, divergence.call, CODE, message)
 
 

@@ -146,11 +146,11 @@ def wrong(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
 @pytest.mark.parametrize(
     ("name", "calls", "says"),
     [
-        ("spread", 1, "1 call bitwise equal; 2 calls more in the original, none in the rewritten program; they only"),
+        ("spread", 1, "1 call bitwise equal; 2 calls more in the original, none in the rewritten program; its"),
         (
             "hold",
             1,
-            "3 calls more in the original, none in the rewritten program; they only return what",
+            "3 calls more in the original, none in the rewritten program; its function only returns",
         ),
         ("made", 1, "program.py:25 (grown), which takes the results, was given equal arguments"),
         ("halved", 1, "(summed), which takes the results, was given equal arguments"),

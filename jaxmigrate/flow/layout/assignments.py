@@ -88,7 +88,7 @@ def _assign_item(
         case _:
             it.block_all(
                 [holder, value],
-                Stacked.REACHABLE.reason("is stored in part of something that fix cannot follow"),
+                Stacked.REACHABLE.reason("is stored as an item of an object that fix cannot follow"),
                 node,
                 frame.module,
             )
