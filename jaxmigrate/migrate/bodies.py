@@ -344,26 +344,16 @@ def _is_only_mapped(function: Function, texts: Mapping[Path, str]) -> bool:
     word = re.compile(rf"\b{re.escape(name)}\b")
     scope = module.table.scope_of.get(function.node)
     is_method = scope is None or scope.kind == "class"
-    mentions = (node for node in module.nodes if _mentions(node, name, word, is_method=is_method))
+    mentions = [
+        node
+        for node in module.mentions.get(name, ())
+        if is_method or not isinstance(node, ast.Attribute | ast.keyword)  # what is no method is no attribute here
+    ]
     if sum(not _is_another(node, name, module, scope) for node in mentions) != 1:
         return False
     if scope is not module.table.root and (scope is None or scope.kind != "class"):
         return True
     return not any(name in text and word.search(text) for path, text in texts.items() if path != module.path)
-
-
-def _mentions(node: ast.AST, name: str, word: re.Pattern[str], *, is_method: bool) -> bool:
-    """Whether a node names a function, apart from its definition; what is no method is no attribute in its own file."""
-    match node:
-        case ast.Name(id=found) | ast.alias(name=found):
-            return found == name
-        case ast.Attribute(attr=found) | ast.keyword(arg=found):
-            return is_method and found == name
-        case ast.Constant(value=str(text)):
-            return text == name or bool(word.fullmatch(text.strip()))
-        case ast.Global(names=names) | ast.Nonlocal(names=names):
-            return name in names
-    return False
 
 
 def _is_another(node: ast.AST, name: str, module: Module, scope: Scope | None) -> bool:

@@ -38,7 +38,7 @@ class FileNames:
 
     def _is_lazy(self) -> bool:
         """Whether only functions import jax."""
-        found = [n for n in self.module.nodes if isinstance(n, ast.Import | ast.ImportFrom) and is_jax(n)]
+        found = [statement for statement in self.module.table.import_statements if is_jax(statement)]
         return bool(found) and all(self._is_in_function(n) for n in found)
 
     def _is_in_function(self, node: ast.AST) -> bool:

@@ -12,7 +12,7 @@ import contextlib
 import copy
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -29,6 +29,17 @@ ALWAYS_EXTERNAL = frozenset({"jax", "jaxlib", "flax", "haiku", "optax", "numpy",
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")  # as the parser counts them, with their ends
 
 Reader = Callable[[Path], str | None]
+
+
+def _mentioned(node: ast.AST) -> Sequence[str]:
+    match node:
+        case ast.Name(id=name) | ast.alias(name=name) | ast.Attribute(attr=name) | ast.keyword(arg=str(name)):
+            return (name,)
+        case ast.Constant(value=str(text)):
+            return (text.strip(),)
+        case ast.Global(names=names) | ast.Nonlocal(names=names):
+            return names
+    return ()
 
 
 @record(eq=False)
@@ -51,6 +62,15 @@ class Module:
     def nodes(self) -> list[ast.AST]:
         """All of its nodes, level by level, but for contexts and operators: walked once, however many ask."""
         return walk(self.tree)
+
+    @cached_property
+    def mentions(self) -> Mapping[str, Sequence[ast.AST]]:
+        """By name, the nodes that have it as theirs or, as a string, for their text; definitions are no mentions."""
+        found: dict[str, list[ast.AST]] = {}
+        for node in self.nodes:
+            for name in _mentioned(node):
+                found.setdefault(name, []).append(node)
+        return found
 
     @cached_property
     def lines(self) -> list[str]:
