@@ -29,6 +29,7 @@ from jaxmigrate.flow.layout import (
 )
 from jaxmigrate.flow.layout.causes import Reason, Stacked
 from jaxmigrate.flow.layout.idioms import Idiom, is_none
+from jaxmigrate.flow.layout.inspection import asks_for_places
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given, blocker_at
 from jaxmigrate.flow.layout.values import (
@@ -520,7 +521,7 @@ def _is_of_object(given: Given) -> bool:
 
 def _note_reflection(it: Interpreter, name: str, node: ast.expr, frame: Frame) -> None:
     """Notes a call that reaches variables by name, or looks at how the program runs."""
-    if name in INSPECTION:
+    if name in INSPECTION and not asks_for_places(node, frame.module, it.idioms):
         it.blockers.beyond.setdefault(
             node,
             blocker_at(

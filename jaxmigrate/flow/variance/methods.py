@@ -51,6 +51,7 @@ LOOKS = frozenset(  # methods of strings and sequences, which change neither
     {"index", "count", "startswith", "endswith", "lower", "upper", "split", "rsplit", "strip", "lstrip", "rstrip"}
     | {"format", "join", "find", "rfind", "partition", "rpartition", "isdigit", "isidentifier", "title", "encode"}
 )
+REGISTERS = re.compile(r"\bregister_pytree_|\btree_unflatten\b\s*=|def tree_unflatten\b")
 STILL = (("train", False), ("training", False), ("is_training", False), ("deterministic", True))
 APPLY = frozenset({"apply", "apply_fn"})
 NO_DRAW = re.compile(
@@ -62,13 +63,18 @@ OPTIMIZER = re.compile(r"opt(im|$|s$|_)|(^|_)tx$", re.IGNORECASE)
 Method_ = Callable[[Run, AbstractValue, Arguments, "ast.Call | None", "Frame | None"], AbstractValue]
 
 
+def _has_own_nodes(run: Run) -> bool:
+    """Whether classes of the program are put together as trees by functions of its own, which may do anything."""
+    return any(REGISTERS.search(module.text) for module in run.resolver.project.named)
+
+
 def call(
     run: Run, receiver: AbstractValue, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None
 ) -> AbstractValue:
     """The result of `receiver.name(...)`."""
     if receiver.static == objects.UPDATED_AT:
         return replace(union([receiver, *arguments.all()]), kind="array")
-    if receiver.static == objects.TREE_STRUCTURE and name == "unflatten":
+    if receiver.static == objects.TREE_STRUCTURE and name == "unflatten" and not _has_own_nodes(run):
         return fresh(certainly(union(map(whole, arguments.all()))), node, arguments)
     known = objects.attribute(run, receiver, name)
     method = known.callee
