@@ -106,7 +106,16 @@ class MapWriter:
         if donated is None or not all(i < len(plan.inputs) and plan.inputs[i].split for i in donated):
             return False  # whether what was moved is deleted, too, is another question
         again = self.again.repeats(node, mapped) or self.again.place(plan, mapped) is not None
-        return not (again or self.places.is_deferred(plan) or self._asks(plan))
+        if again or self._asks(plan):
+            return False
+        return not self.places.is_deferred(plan) or self._can_put(plan, mapped)
+
+    def _can_put(self, plan: MapPlan, mapped: ast.expr) -> bool:
+        """Whether a function around a map that is made at import can bring its arguments to all devices."""
+        statement = self.module.table.statement_of(plan.site.node)
+        named = isinstance(statement, ast.Assign) and self.places.is_named(statement, plan)
+        known = plan.names is not None and not self.lowered and not any(a.static for a in plan.inputs)
+        return named and known and self.stable.is_stable(plan, [mapped])
 
     def _with_names_apart(self, plan: MapPlan) -> MapPlan | None:
         """The map without names of parameters that hide what the function around it needs; None where it needs both."""
@@ -195,14 +204,16 @@ class MapWriter:
         named, spec = self.names.of("jax.sharding.NamedSharding"), self.names.of("jax.sharding.PartitionSpec")
         return code(f"{named}($mesh, {spec}())", mesh=self._mesh(plan, ""))
 
-    def _jit_decorators(self, plan: MapPlan, mark: str | None, specs: str = "") -> tuple[Code, ...]:
+    def _jit_decorators(
+        self, plan: MapPlan, mark: str | None, specs: str = "", *, is_local: bool = True
+    ) -> tuple[Code, ...]:
         options, parts = self._options(plan)
         jit = self.names.of("jax.jit")
         if options:
             made = code(f"{self.names.of('functools.partial')}({jit}{options})", **parts)
         else:
             made = code(jit)
-        local = self._local(plan, "", specs)
+        local = self._local(plan, "", specs) if is_local else ""
         outer = [code(local, axis=self._axis(plan))] if local else []
         every = [*outer, made]
         if mark is not None:
@@ -676,14 +687,31 @@ class MapWriter:
         said, specs = ({}, "") if open_fields else self._named_specs(plan, wrapped=wrapped, local=True)
         made = self._whole(plan, mapped, self._rows_of(plan, names), specs, wrapped=wrapped)
         inside = "".join(f"    {line}\n" for line in open_fields)
-        decorators = self._jit_decorators(plan, self.ids[plan.site.node] if is_marked else None, specs)
+        mark = self.ids[plan.site.node] if is_marked else None
+        decorators = self._jit_decorators(plan, mark, specs, is_local=not plan.lays_out)
+        inner = self.names.free(f"sharded_{name}") if plan.lays_out else name
         heads = "".join(f"@$decorator{i}\n" for i in range(len(decorators)))
         parts: dict[str, str | Part] = {f"decorator{i}": d for i, d in enumerate(decorators)}
         named_first = "".join(f"{one} = {text}\n" for one, text in said.items())
         if bound is not None:
             named_first, parts["bound"] = f"{mapped} = $bound\n{named_first}", bound
-        text = f"{named_first}{heads}def {name}({signature}):\n{inside}    return $mapped({given})"
+        text = f"{named_first}{heads}def {inner}({signature}):\n{inside}    return $mapped({given})"
+        if plan.lays_out:
+            text += "\n\n\n" + self._putting(plan, name, inner, specs)
+            parts["everywhere"] = self._everywhere(plan)
         return code(text, mapped=made, axis=self._axis(plan), **parts)
+
+    def _putting(self, plan: MapPlan, name: str, inner: str, specs: str) -> str:
+        """The source of a function that brings to all devices what is the same on them, as pmap does, and maps all."""
+        assert plan.names is not None
+        put = [one for one, array in zip(plan.names, plan.inputs, strict=False) if not array.split]
+        every = put[0] if len(put) == 1 else f"({', '.join(put)})"
+        local, given = self._local(plan, "", specs), ", ".join(plan.names)
+        return (
+            f"{f'@{local}' if local else ''}\ndef {name}({given}):\n"
+            f"    {', '.join(put)} = {self.names.of('jax')}.device_put({every}, $everywhere)\n"
+            f"    return {inner}({given})"
+        ).lstrip("\n")
 
     def _bound(self, plan: MapPlan, mapped: ast.expr, statement: ast.stmt | None, *, wrapped: bool) -> bool:
         """What is mapped gets a name, which a function in the place of `name = pmap(f)` maps."""

@@ -184,3 +184,36 @@ def test_a_file_that_others_import_from_their_package_shares_with_them() -> None
     assert "from .sharding import get_mesh" in after["models/trees.py"]
     assert "from ..sharding import get_mesh" in after["models/train/one.py"]
     assert [v.text for v in run([Program("package", PACKAGE, after)])] == [""]
+
+
+RENDER = """
+import functools
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from flax import jax_utils
+
+def draw(params, key, scale, rays):
+    return lax.all_gather(rays * params["w"] * scale + jax.random.normal(key, rays.shape), "b")
+
+render = jax.pmap(draw, in_axes=(None, None, None, 0), donate_argnums=3, axis_name="b")
+
+def shown(render_fn, rays):
+    return [render_fn(rays + i) for i in range(2)]
+
+def main():
+    n = jax.local_device_count()
+    state = jax_utils.replicate({"w": jnp.ones(3)})
+    held = (jax_utils.unreplicate(state), jax.random.PRNGKey(0), 2.0)
+    rays = np.arange(n * 6, dtype=np.float32).reshape(n, 2, 3)
+    return shown(functools.partial(render, *held), rays)
+"""
+
+
+def test_a_map_made_at_import_brings_what_one_device_holds_to_all() -> None:
+    before = {"main.py": RENDER}
+    after = fix_files(before)
+    assert "def render(params, key, scale, rays):\n    params, key, scale = jax.device_put(" in after["main.py"]
+    found = [*run([Program("one", before, after)]), *run_in_processes([Program("two", before, after)])]
+    assert [(v.verdict, v.text) for v in found] == [("agrees", "")] * 2
