@@ -63,6 +63,8 @@ class MapPlaces:
         mapped = plan.site.mapped.expression if plan.site.mapped is not None else None
         while isinstance(mapped, ast.Call):  # of a partial or a vmap, the function
             mapped = mapped.args[0] if mapped.args else None
+        decorated = self.module.table.parents.get(plan.site.node)
+        found = found or (decorated.name if isinstance(decorated, Named) else "")
         found = found or (last_name(mapped) if mapped is not None else "") or ""
         return re.sub(r"^_*(p_|pmap_|pmapped_|parallel_)?|_?(pmap|pmapped)?$", "", found) or "map"
 

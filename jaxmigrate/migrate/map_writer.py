@@ -26,7 +26,7 @@ from jaxmigrate.migrate.repeated_maps import Key, RepeatedMaps
 from jaxmigrate.migrate.runs_again import RunsAgain
 from jaxmigrate.migrate.sharing import NAMES as SHARED_NAMES
 from jaxmigrate.migrate.sharing import Shared
-from jaxmigrate.migrate.specs import Specs, named
+from jaxmigrate.migrate.specs import LONG, Specs, named
 from jaxmigrate.migrate.stable_names import StableNames
 from jaxmigrate.migrate.style import style_of
 from jaxmigrate.migrate.wrappers import wrapper
@@ -304,7 +304,8 @@ class MapWriter:
         if scope.kind == "class":
             self.methods.add(inner)
         statements = self._field_specs(plan)
-        mapped = self._map(plan, fun, self._rows_of(plan, plan.names))
+        specs = self._specs_above(plan, function)
+        mapped = self._map(plan, fun, self._rows_of(plan, plan.names), specs)
         text = f"def {function.name}({signature}):\n" + "".join(f"    {line}\n" for line in statements)
         parts: dict[str, str | Part] = {"mapped": mapped, "axis": self._axis(plan)}
         self.operations.append(
@@ -313,7 +314,7 @@ class MapWriter:
                 code(f"{text}    return $mapped({given})", **parts),
                 inner,
                 (plan.site.node,),
-                self._jit_decorators(plan, self.ids[plan.site.node]),
+                self._jit_decorators(plan, self.ids[plan.site.node], specs),
                 tuple(below),
             )
         )
@@ -328,10 +329,22 @@ class MapWriter:
         local = self._local(plan)
         if body is None or local is None:
             return False
-        mapped = self._partial(plan)
-        decorators = (*self._jit_decorators(plan, self.ids[plan.site.node]), mapped)
+        specs = self._specs_above(plan, function)
+        mapped = self._partial(plan, specs)
+        decorators = (*self._jit_decorators(plan, self.ids[plan.site.node], specs), mapped)
         self.operations += [*body, Redecorate(function, plan.site.node, decorators)]
         return True
+
+    def _specs_above(self, plan: MapPlan, function: Named) -> str:
+        """The keywords of shard_map with the names of long specs that are said above a decorated function, or empty."""
+        is_method = self.module.table.scope_of[function].kind == "class"
+        if is_method or any(a.fields for a in plan.everything) or len(self._specs(plan).inputs()) <= LONG:
+            return ""
+        said, specs = self._named_specs(plan, wrapped=False, local=True)
+        if said:
+            lines = "\n".join(f"{name} = {text}" for name, text in said.items())
+            self.operations.append(Before(function, code(lines, axis=self._axis(plan))))
+        return specs
 
     def _enclosed(
         self, plan: MapPlan, function: Named, inner: str, *, below: bool
@@ -574,12 +587,12 @@ class MapWriter:
             self.operations.append(Before(first, code(f"{self.common[key]} = $made", made=self._partial(plan))))
         return self.common[key] if first is not None else ""
 
-    def _partial(self, plan: MapPlan) -> Code:
-        """shard_map with the mesh and the specs of a map."""
+    def _partial(self, plan: MapPlan, specs: str = "") -> Code:
+        """shard_map with the mesh and the specs of a map; `specs` are its keywords where they have names already."""
         said = self._specs(plan)
+        specs = specs or f"in_specs={said.inputs()}, out_specs={said.outputs()}"
         return code(
-            f"{self.names.of('functools.partial')}($jax.shard_map, mesh=$mesh, in_specs={said.inputs()}, "
-            f"out_specs={said.outputs()}, check_vma=False)",
+            f"{self.names.of('functools.partial')}($jax.shard_map, mesh=$mesh, {specs}, check_vma=False)",
             jax=self.names.of("jax"),
             mesh=self._mesh(plan, ""),
             axis=self._axis(plan),
