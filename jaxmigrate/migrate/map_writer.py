@@ -702,15 +702,15 @@ class MapWriter:
         inside = "".join(f"    {line}\n" for line in open_fields)
         mark = self.ids[plan.site.node] if is_marked else None
         decorators = self._jit_decorators(plan, mark, specs, is_local=not plan.lays_out)
-        inner = self.names.free(f"sharded_{name}") if plan.lays_out else name
+        function = self.names.free(f"sharded_{name}") if plan.lays_out else name
         heads = "".join(f"@$decorator{i}\n" for i in range(len(decorators)))
         parts: dict[str, str | Part] = {f"decorator{i}": d for i, d in enumerate(decorators)}
         named_first = "".join(f"{one} = {text}\n" for one, text in said.items())
         if bound is not None:
             named_first, parts["bound"] = f"{mapped} = $bound\n{named_first}", bound
-        text = f"{named_first}{heads}def {inner}({signature}):\n{inside}    return $mapped({given})"
+        text = f"{named_first}{heads}def {function}({signature}):\n{inside}    return $mapped({given})"
         if plan.lays_out:
-            text += "\n\n\n" + self._putting(plan, name, inner, specs)
+            text += "\n\n\n" + self._putting(plan, name, function, specs)
             parts["everywhere"] = self._everywhere(plan)
         return code(text, mapped=made, axis=self._axis(plan), **parts)
 

@@ -12,6 +12,7 @@ from jaxmigrate.flow.layout.choices import SiteChoice
 from jaxmigrate.flow.layout.reachable_modules import ReachableModules
 from jaxmigrate.migrate.aliases import aliased_sites, names_of_aliases, passed_on
 from jaxmigrate.migrate.api_updates.plans import with_new_names, with_renewed_originals
+from jaxmigrate.migrate.api_updates.shared_helpers import with_shared_helpers
 from jaxmigrate.migrate.cleanup import without_leftovers
 from jaxmigrate.migrate.decide import Decision, Refusal, decide, surroundings
 from jaxmigrate.migrate.faked import leave_faked
@@ -66,6 +67,8 @@ def plan_sources(
     paths = {name: path for name, path, _ in sources if name not in errors}
     given, added = Plan(tuple(f for f in plan.files if not f.new)), [f for f in plan.files if f.new]
     plan = _with_api_updates(given, paths, texts, reachable, Resolver(project), options)
+    files, added = with_shared_helpers(plan.files, added)
+    plan = Plan(tuple(files))
     for file in plan.files:
         if file.changed:
             with blamed(paths[file.path]):
