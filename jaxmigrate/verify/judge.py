@@ -331,7 +331,7 @@ def _divergence(info: SiteInfo, divergence: Divergence, comparison: SiteComparis
     )
 
 
-_LEFT_OUT = ": the rewritten program leaves the call out, and no later call shows that it has the same results"
+_LEFT_OUT = ": the call is left out, and no later call shows that the rewritten program has its results"
 
 
 def _site_name(id_: str, case: Case) -> str:
