@@ -237,7 +237,7 @@ def _add_fix(commands: Any) -> None:
     fix.add_argument(
         "--observe",
         action="store_true",
-        help="like --verify, but first run COMMAND to find replicated and split arrays that fix cannot prove",
+        help="like --verify, but first run COMMAND to see which arrays are replicated or split where fix has no proof",
     )
     _add_run_options(fix)
     fix.set_defaults(program=None)

@@ -161,7 +161,8 @@ def _check_processes(config: Config) -> None:
     for one in runs:
         if config.declared.processes == 1 and one.processes > 1:
             named = ("commands", one.name) if isinstance(one, CommandConfig) else ()
-            raise WrongValueError(("verify", *named, "processes"), "is more than 1, and tool.jaxmigrate.processes is 1")
+            said = "tool.jaxmigrate.processes = 1 says that the program runs as one process"
+            raise WrongValueError(("verify", *named, "processes"), f"is more than 1, though {said}; change one of them")
 
 
 def _place(file: Path, text: str, keys: tuple[str, ...]) -> str:

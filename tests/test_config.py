@@ -94,7 +94,7 @@ def test_without_a_table_the_defaults_hold(tmp_path: Path, monkeypatch: pytest.M
         (
             "[tool.jaxmigrate]\nprocesses = 1\nverify.processes = 2\n",
             3,
-            "verify.processes is more than 1, and tool.jaxmigrate.processes is 1",
+            "verify.processes is more than 1, though tool.jaxmigrate.processes = 1 says",
         ),
         (
             "[tool.jaxmigrate]\nprocesses = 1\n[tool.jaxmigrate.verify.commands.a]\ncommand = 'x'\nprocesses = 2\n",

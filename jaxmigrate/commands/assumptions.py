@@ -13,6 +13,7 @@ from jaxmigrate.program.declarations import KINDS, Declarations, Kind
 from jaxmigrate.records import replace
 from jaxmigrate.terminal import plural
 
+NO_PLAIN_LIST = "not written as a list of strings in brackets: add the entries by hand"
 HEADER = re.compile(r"^[ \t]*\[[ \t]*tool[ \t]*\.[ \t]*jaxmigrate[ \t]*\][ \t]*(?:#[^\r\n]*)?(?=\r?$)", re.MULTILINE)
 
 
@@ -66,7 +67,9 @@ def with_declarations(text: str, wanted: dict[str, dict[str, str]]) -> str:
     after = text
     if not HEADER.search(after):
         if known:
-            raise ValueError("tool.jaxmigrate needs a header of its own, [tool.jaxmigrate], to be added to")
+            raise ValueError(
+                "fix cannot add to tool.jaxmigrate as it is written; give it a header of its own, [tool.jaxmigrate]"
+            )
         after += f"{end if after and not after.endswith(end) else ''}{end if after else ''}[tool.jaxmigrate]{end}"
     for key, names in wanted.items():
         fresh = {name: why for name, why in names.items() if name not in known.get(key, ())}
@@ -81,7 +84,7 @@ def with_declarations(text: str, wanted: dict[str, dict[str, str]]) -> str:
         },
     }
     if tomllib.loads(after)["tool"]["jaxmigrate"] != meant:
-        raise ValueError("the lists of tool.jaxmigrate are not written as plain lists, so nothing can be added to them")
+        raise ValueError(f"the lists of tool.jaxmigrate are {NO_PLAIN_LIST}")
     return after
 
 
@@ -97,7 +100,7 @@ def _added(text: str, key: str, entries: str, end: str, exists: bool) -> str:
     opened = re.compile(rf"^[ \t]*[\"']?{re.escape(key)}[\"']?[ \t]*=[ \t]*\[", re.MULTILINE).search(text, header.end())
     close = _closing(text, opened.end()) if opened is not None else -1
     if close < 0:
-        raise ValueError(f"tool.jaxmigrate.{key} is not a plain list, so nothing can be added to it")
+        raise ValueError(f"tool.jaxmigrate.{key} is {NO_PLAIN_LIST}")
     inside = text[opened.end() : close].rstrip() if opened is not None else ""
     bare = re.sub(r"#[^\r\n]*$", "", inside).rstrip()
     comma = "," if bare and not bare.endswith(",") else ""

@@ -169,7 +169,9 @@ def _in_git(revision: str, top: Path) -> dict[str, bytes]:
     try:
         archive = subprocess.run(command, capture_output=True, check=True).stdout
     except FileNotFoundError:
-        raise Failure(f"{revision} is no folder, and there is no git to look for such a revision") from None
+        raise Failure(
+            f"{revision} is not a folder, and git is not installed, so it cannot be looked up as a revision"
+        ) from None
     except subprocess.CalledProcessError as error:
         said = error.stderr.decode(errors="replace").strip().splitlines()
         raise Failure(

@@ -37,12 +37,10 @@ def with_two_processes(
     if told.ok and not found.original_failed:
         return {ONE: told, TWO: found}
     if told.ok:
-        return {
-            "": _with_note(told, "only one process was verified: with two, the original itself does not run", found)
-        }
+        return {"": _with_note(told, "verified with one process only: the original does not run with two", found)}
     if found.original_failed:
         return {"": told}
-    return {"": _with_note(found, "only two processes were verified: with one, the original does not run", told)}
+    return {"": _with_note(found, "verified with two processes only: the original does not run with one", told)}
 
 
 def _with_note(told: Evidence, text: str, failed: Evidence) -> Evidence:

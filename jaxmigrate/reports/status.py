@@ -231,7 +231,7 @@ def _next(
         most = max(solvable, key=lambda one: one.sites)
         yield (
             f"jaxmigrate fix {where} --observe -- COMMAND",
-            "also makes those arrays global that the run shows to be replicated",
+            "also makes arrays global that a run shows to be the same on all devices, or split",
         )
         yield (
             f"jaxmigrate fix {where} --explain {most.example}",
@@ -265,4 +265,4 @@ def estimate(config: Config) -> str:
     runs = f"2 runs of {'COMMAND' if not commands else plural(count, 'command')} on simulated devices"
     limits = [one.timeout or 600.0 for one in commands] or [config.verify.timeout or 600.0]
     most = sum(limits) * 2 / 60
-    return f"takes {runs}, at most {most:.0f} min; 2 more runs each time that something differs"
+    return f"takes {runs}, at most {most:.0f} min in all; more where something differs"

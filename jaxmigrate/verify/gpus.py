@@ -58,7 +58,7 @@ def _count(python: str, given: Mapping[str, str]) -> int:
             timeout=_PATIENCE_SECONDS,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise VerifyError(f"{python} could not be asked for its GPUs: {error}") from None
+        raise VerifyError(f"the JAX of {python} did not say how many GPUs it sees: {error}") from None
     words = answer.stdout.split()
     if answer.returncode or "gpus" not in words:
         lines = [line for line in answer.stderr.splitlines() if "Error" in line]

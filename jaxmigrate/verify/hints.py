@@ -21,13 +21,13 @@ _PATTERNS = {
 
 # What patterns say of an argument: only where every device got another part of the same.
 _OF_ARGUMENTS = {
-    "first": "every device is given what the original gives to the first one",
+    "first": "every device gets what the original gives to device 0: look for a P() that should split, or a [0]",
     "permuted": "the slices are in another order: each device gets another device's slice",
     "rows permuted": _PATTERNS["rows permuted"],
 }
 _OF_KEYS = {
     "first": (
-        "every device has device 0's key, so that noise and dropout are the same on all: split the key, or fold "
+        "every device has device 0's key, so noise and dropout are the same on all: split the key, or fold "
         "axis_index into it"
     ),
     "permuted": "the devices have each other's keys: they are shifted, or in another order",

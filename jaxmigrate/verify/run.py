@@ -170,7 +170,7 @@ def _check(request: VerifyRequest) -> None:
     if not request.command:
         raise VerifyError("no command to run was given")
     if not request.root.is_dir():
-        raise VerifyError(f"{request.root} is no folder")
+        raise VerifyError(f"{request.root} is not a folder")
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from jaxmigrate.program.resolve import call_arguments
 from jaxmigrate.program.values import External
 
 CODE = "JM202"
-FIX = "the second of two equal `pmean`, `pmax` or `pmin` in one function is left out, which changes no number"
+FIX = "where one function applies the same `pmean`, `pmax` or `pmin` twice, the second is removed; no result changes"
 EFFECTS = {
     "psum": "it becomes too large by the number of devices",
     "pmean": "the value does not change, and the communication is wasted",

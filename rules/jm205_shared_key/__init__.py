@@ -119,9 +119,10 @@ def _in_each_part(facts: Facts) -> Iterator[Finding]:
                 own = draw.node in apart  # along another axis, perhaps of all that there is one device of along this
                 if is_shared(draw) and not own and draw.node not in reported and not draw.module.is_test:
                     reported.add(draw.node)
+                    axes = shown(found.axes or frozenset())
                     message = (
-                        f"every device draws the same random bits for its own part of the result, which repeats them "
-                        f"along {shown(found.axes or frozenset())}; fold axis_index of it into the key"
+                        f"every device draws the same random bits, so the result repeats them along {axes}; fold "
+                        f"axis_index over {axes} into the key"
                     )
                     yield from facts.finding(draw.module, draw.node, CODE, message)
 

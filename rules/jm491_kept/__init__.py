@@ -22,7 +22,7 @@ def check(facts: Facts) -> Iterator[Finding]:
     for module in facts.modules:
         name = facts.names.get(module.path)
         for line, code in sorted(_kept(module, facts.resolver)) if name and "jaxmigrate:" in module.text else ():
-            yield Finding(name or "", line, 1, code, "fix leaves this as it is", line, 1)
+            yield Finding(name or "", line, 1, code, "this comment keeps fix from rewriting the line", line, 1)
 
 
 def _kept(module: Module, resolver: Resolver) -> set[tuple[int, str]]:

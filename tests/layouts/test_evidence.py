@@ -357,7 +357,7 @@ def test_declarations_are_added_to_any_table(text: str) -> None:
 
 
 def test_a_table_that_cannot_be_added_to() -> None:
-    with pytest.raises(ValueError, match="needs a header of its own"):
+    with pytest.raises(ValueError, match="give it a header of its own"):
         with_declarations("tool.jaxmigrate.readers = ['x']\n", {"readers": {"y": "z"}})
 
 

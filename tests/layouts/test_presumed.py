@@ -361,7 +361,7 @@ def test_a_librarys_base_is_presumed_not_to_look_at_attributes() -> None:
     found = plan({"main.py": HELD})
     assert layouts(found) == (["replicated", "split"], ["replicated"])
     says = [one.says for one in found.sites[0].assumed]
-    assert "`trainlib.Module` does not look at what objects of `Trainer` hold" in says
+    assert "the base class `trainlib.Module` does not read the attributes of `Trainer` objects" in says
     library = {"trainlib.py": "class Module:\n    pass\n"}
     out = run(
         [

@@ -350,7 +350,12 @@ class TestHints:
         [
             ("input", "uint32[8,2]", "first", "every device has device 0's key"),
             ("input", "key<fry>[8]", "permuted", "the devices have each other's keys"),
-            ("input", "float32[8,2]", "first", "every device is given what the original gives to the first one"),
+            (
+                "input",
+                "float32[8,2]",
+                "first",
+                "every device gets what the original gives to device 0: look for a P() that should split, or a [0]",
+            ),
             ("input", "float32[8,2]", "rows permuted", "the devices get other rows of the batch"),
             ("input", "float32[8,2]", "mean", ""),
             ("output", "float32[8,2]", "coarser", "they passed through a lower precision"),

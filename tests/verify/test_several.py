@@ -87,7 +87,7 @@ def test_an_original_that_does_not_run_with_two_says_nothing_of_its_rewrite(
     status, found = verify(tmp_path, monkeypatch, BEFORE + alone, AFTER.replace(*RESEEDED) + alone)
     assert (status, found["verdict"]) == (0, "bitwise equal")
     (note,) = [note for note in found["notes"] if "process" in note]
-    assert note.startswith("only one process was verified: with two, the original itself does not run (")
+    assert note.startswith("verified with one process only: the original does not run with two (")
     assert "one host only" in note
 
 

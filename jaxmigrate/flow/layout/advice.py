@@ -79,7 +79,7 @@ def advice(it: Interpreter, blocker: Reason | Blocker | None, result: str = "") 
             declare = _declare(remedy.name, "never-replaced")
             return f"if nothing replaces it while your program runs, {declare}, {LIKELY}"
         case "apart":
-            return f"if that file is not part of your program, {_declare(remedy.name, 'apart')}, {LIKELY}"
+            return f"if that file is no part of the program that you run, {_declare(remedy.name, 'apart')}, {LIKELY}"
     return ""
 
 

@@ -138,7 +138,7 @@ class Groups:
         if "split" in kinds and any(self._own(one) == "replicated" for one in self.owners.get(root, ())):
             return SPLIT_FIELD
         if "split" in kinds:
-            return Stacked.MIXED.reason("is split over the devices in one place, but not in another")
+            return Stacked.MIXED.reason("holds a split batch in one place and something else in another")
         return Stacked.MIXED.reason("is used as stacked in one place and as replicated in another")
 
     def _is_counted(self, root: Group) -> bool:

@@ -211,8 +211,8 @@ def _set_again(module: Module, names: set[str]) -> Iterator[Blocker]:
             function = holder.function() if holder is not None else None
             if getattr(getattr(function, "node", None), "name", "") not in CONSTRUCTORS:
                 reason = Stacked.MAP_STAYS.reason(
-                    f"is a method whose traced code reads self.{inner.attr}, which is assigned again",
-                    "is a method whose traced code reads an attribute that is assigned again",
+                    f"maps a method that reads self.{inner.attr}, which is assigned outside of the constructor, too",
+                    "maps a method that reads an attribute which is assigned outside of the constructor, too",
                 )
                 yield Blocker(reason, module, node)
 

@@ -340,7 +340,7 @@ class State:
                     self.block(value, blocker)
             return Func(called[0] | {UNKNOWN}) if called else PLAIN
         blocker = Blocker(
-            Stacked.MIXED.reason("is a container in one place and something else in another"), module, node
+            Stacked.MIXED.reason("is a tuple, list or dict in one place and something else in another"), module, node
         )
         for value in both:
             if isinstance(value, Seq | Dct):

@@ -335,7 +335,7 @@ def _leaves_alone(it: Interpreter, cls: Class) -> bool:
     """Whether the bases of a class that the project does not hold may be taken not to look at its attributes."""
     granted: list[Assumption] = []
     for name in classes.foreign_bases(it, cls):
-        says = f"`{name}` does not look at what objects of `{cls.node.name}` hold"
+        says = f"the base class `{name}` does not read the attributes of `{cls.node.name}` objects"
         one = it.trust.grants("readers", name, says, cls.module, cls.node) if name else None
         if one is None:
             return False

@@ -27,7 +27,8 @@ PROCESSES = (
 def reason(use: OldReference, resolver: Resolver, texts: Texts) -> str:
     """Why a use is left."""
     if any(texts.mention(word) for word in ("ppermute", "axis_index_groups")):
-        return f"{use.row.told}; axis_index_groups, and ppermute between some devices, need jax.shard_map"
+        needs = "a function with axis_index_groups, or a ppermute that leaves devices out, needs jax.shard_map"
+        return f"{use.row.told}; {needs}"
     call, first = call_of(use, resolver)
     if call is None:
         plain = is_decorator(use.node, use.module)

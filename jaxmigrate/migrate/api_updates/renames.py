@@ -11,7 +11,7 @@ from jaxmigrate.program.old_names import row_of
 from jaxmigrate.program.old_uses import OldImport, OldReference
 from jaxmigrate.program.operations import Import
 
-NO_PLACE = " (the file has no import at its top to put the new one next to)"
+NO_PLACE = " (the file has no import at its top for fix to add one beside; write it by hand)"
 
 
 def rename_reference(desk: RewriteContext, use: OldReference) -> bool:

@@ -34,9 +34,9 @@ from jaxmigrate.program.values import Application, Argument, Partial
 OLD = "jax.experimental.shard_map.shard_map"
 PARAMETERS = ("f", "mesh", "in_specs", "out_specs", "check_rep", "auto")
 GRADIENTS = (
-    "takes gradients with respect to replicated values, or calls functions that may: up to jax 0.5 each device had its "
-    "own, since 0.6 they are summed over the devices; write check_rep=False to keep each device's own, or call "
-    "jax.shard_map to have them summed, and run fix again"
+    "takes gradients with respect to replicated values, itself or in a function that it calls: up to jax 0.5 each "
+    "device got its own gradient, since 0.6 it is summed over the devices; write check_rep=False to keep one per "
+    "device, or call jax.shard_map to have the sum, and run fix again"
 )
 Check = Literal["keep", "off"]
 
