@@ -74,8 +74,9 @@ def call(
     """The result of `receiver.name(...)`."""
     if receiver.static == objects.UPDATED_AT:
         return replace(union([receiver, *arguments.all()]), kind="array")
-    if receiver.static == objects.TREE_STRUCTURE and name == "unflatten" and not _has_own_nodes(run):
-        return fresh(certainly(union(map(whole, arguments.all()))), node, arguments)
+    if receiver.static == objects.TREE_STRUCTURE and name == "unflatten":
+        filled = fresh(certainly(union(map(whole, arguments.all()))), node, arguments)
+        return unsure(filled, run.cause(name, node)) if _has_own_nodes(run) else filled
     known = objects.attribute(run, receiver, name)
     method = known.callee
     hidden = isinstance(method, Method) and method.name == name and method.receiver == receiver
