@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Self
 
 from jaxmigrate.verify import environment as env
+from jaxmigrate.verify.case import Case, Errors, Found
 from jaxmigrate.verify.compare import (
     ROWS,
     CallKey,
@@ -27,7 +28,7 @@ from jaxmigrate.verify.compare import (
 )
 from jaxmigrate.verify.enclosing import enclosing_sites, hides, match_enclosing, only, with_enclosing
 from jaxmigrate.verify.gpus import on_gpus
-from jaxmigrate.verify.judge import Case, Errors, Found, cause_of, gravest, judge
+from jaxmigrate.verify.judge import cause_of, gravest, judge
 from jaxmigrate.verify.keep import Wanted, choose
 from jaxmigrate.verify.longer import with_longer
 from jaxmigrate.verify.match import Callee, at_places, match, renamed, with_counterparts

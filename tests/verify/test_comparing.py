@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from jaxmigrate.verify.case import Case
 from jaxmigrate.verify.compare import CallKey, Delta, SiteComparison, compare
 from jaxmigrate.verify.hints import factor_hint, hint
-from jaxmigrate.verify.judge import Case, judge
+from jaxmigrate.verify.judge import judge
 from jaxmigrate.verify.keep import choose, leaf_bytes, spread
 from jaxmigrate.verify.measure import scalar_error, tolerance_of
 from jaxmigrate.verify.messages import describe_run, tail

@@ -14,10 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jaxmigrate.verify.align import align, named_path
+from jaxmigrate.verify.case import Case
 from jaxmigrate.verify.child.content import Content, Shape, content, differing_copies
 from jaxmigrate.verify.child.log import is_detailed
 from jaxmigrate.verify.compare import compare
-from jaxmigrate.verify.judge import Case, judge
+from jaxmigrate.verify.judge import judge
 from jaxmigrate.verify.layouts import Digests, Layout, agrees, explain, layout_of
 from jaxmigrate.verify.model import Evidence, SeenLayout, SiteInfo, Verdict, VerifyRequest
 from jaxmigrate.verify.recording import Leaf, Signature

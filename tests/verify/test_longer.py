@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from jaxmigrate.verify.case import Case
 from jaxmigrate.verify.child.errors import compare_files
 from jaxmigrate.verify.compare import ROWS, Delta, compare
-from jaxmigrate.verify.judge import Case, judge
+from jaxmigrate.verify.judge import judge
 from jaxmigrate.verify.layouts import Layout, rows_of_rewritten
 from jaxmigrate.verify.longer import with_longer
 from jaxmigrate.verify.model import LeafError, SiteEvidence, SiteInfo, Verdict

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from jaxmigrate.verify.case import Case
 from jaxmigrate.verify.compare import SiteComparison, compare
-from jaxmigrate.verify.judge import Case, judge
+from jaxmigrate.verify.judge import judge
 from jaxmigrate.verify.model import LeafError, SiteInfo, Verdict
 from jaxmigrate.verify.origins import stale_arguments, takers
 from tests.verify.logs import Log, recording
