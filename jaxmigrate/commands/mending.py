@@ -22,4 +22,4 @@ def applied(source: SourceFile, fixes: Sequence[Fix]) -> tuple[str, Sequence[Fix
         raise Failure("--fix writes with LibCST, which is not installed: pip install libcst")
     from jaxmigrate.migrate.fixes import fixed
 
-    return fixed(parse_module(place(source), source.text), fixes, source.notebook)
+    return fixed(parse_module(place(source), source.text, newer=True), fixes, source.notebook)

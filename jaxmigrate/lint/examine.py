@@ -123,6 +123,7 @@ def examine_text(
     modules, errors = parsed([source, *users])
     names = {place(source): source.name}
     project = Project(modules, reader or Disk(False).text, names, place(source).parent)
+    project.reads_newer = True
     project.declared = declared
     findings, failed = _found(modules, lambda asked: ask(asked, project, names, target), names)
     own = [error for error in (*errors, *failed) if error.path == source.name]
@@ -172,6 +173,7 @@ def _asked(
 
     with without_collector():
         project = Project((), disk.text, common=piece.common)
+        project.reads_newer = True
         project.declared = piece.declared
         modules, errors = parsed([source for source in sources if _can_matter(source, project)])
         project.adopt(modules)

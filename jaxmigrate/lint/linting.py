@@ -34,6 +34,7 @@ def lint(sources: Sequence[SourceFile], config: Config) -> list[Finding]:
     texts = {place(source): source.text for source in sources}
     modules, _ = parsed(sources)
     project = Project(modules, lambda path: texts.get(path) or read_utf8(path), texts)
+    project.reads_newer = True
     project.declared = config.declared
     names = {place(source): source.name for source in sources}
     return in_cells(ask(modules, project, names, config.target_jax), sources)
@@ -45,7 +46,7 @@ def parsed(sources: Iterable[SourceFile]) -> tuple[list[Module], list[SourceErro
     errors: list[SourceError] = []
     for source in sources:
         try:
-            modules.append(parse_module(place(source), source.text))
+            modules.append(parse_module(place(source), source.text, newer=True))
         except SyntaxError as error:
             errors.append(error_in(source, described(error, source.text), error.lineno or 0, error.offset or 0))
     return modules, errors

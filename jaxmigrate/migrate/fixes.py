@@ -68,7 +68,7 @@ def _applied(module: Module, fixes: Sequence[Fix], nodes: Mapping[Span, ast.AST]
     edits = dict.fromkeys(edit for fix in fixes for edit in fix.edits)
     try:
         text = rewritten(module.text, _operations(edits, nodes), style_of(module))
-        parse_module(module.path, text)
+        parse_module(module.path, text, newer=True)
     except Exception:  # noqa: BLE001 - a fault of ours is to cost one fix, and no file
         return None
     return text

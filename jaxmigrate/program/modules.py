@@ -12,6 +12,7 @@ import contextlib
 import copy
 import os
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -130,21 +131,38 @@ class Module:
         return b"".join(lines).decode()
 
 
-def parse_module(path: Path, text: str) -> Module:
-    """Parses `text`.
+def parse_module(path: Path, text: str, *, newer: bool = False) -> Module:
+    """Parses `text`; with `newer` also where its only fault is that it has type parameters, which came in Python 3.12.
 
     Raises:
         SyntaxError: It cannot be parsed, for whatever reason; a notebook's cell must parse by itself.
     """
     try:
         joined = path.suffix in JOINED
-        module = Module(path, text, _parsed_cells(path, text) if joined else ast.parse(text, filename=str(path)))
+        module = Module(path, text, _parsed_cells(path, text) if joined else _parsed(path, text, newer=newer))
     except (ValueError, RecursionError, MemoryError) as error:
         raise SyntaxError(str(error) or "nested too deeply for Python's parser") from error
     deep = too_deep(module.tree, module.lines)
     if deep is not None:
         raise SyntaxError("nested too deeply", (str(path), deep.lineno, deep.col_offset + 1, None))
     return module
+
+
+def _parsed(path: Path, text: str, *, newer: bool) -> ast.Module:
+    try:
+        return ast.parse(text, filename=str(path))
+    except SyntaxError:
+        if not newer or sys.version_info >= (3, 12):
+            raise
+        from jaxmigrate.program.type_parameters import without_type_parameters  # which most runs do without
+
+        older = without_type_parameters(text)
+        if older is None:
+            raise
+    try:
+        return ast.parse(older, filename=str(path))
+    except SyntaxError:
+        return ast.parse(text, filename=str(path))  # whose error is of what was written
 
 
 def _parsed_cells(path: Path, text: str) -> ast.Module:
@@ -188,6 +206,7 @@ class Project:
         self._modules: dict[Path, Module | None] = {module.path: module for module in modules}
         self._known = frozenset(known) | frozenset(self._modules)
         self.named: tuple[Module, ...] = tuple(m for m in self._modules.values() if m is not None)
+        self.reads_newer = False  # also modules with the syntax of a later Python, as far as that can be left out
         self.declared = NOTHING_DECLARED  # what the project says of functions
         self.beside: tuple[Module, ...] = ()  # what may be loaded with them, where whoever made the project looked
         self._reader = reader
@@ -262,7 +281,7 @@ class Project:
         if text is None:
             return None
         try:
-            return parse_module(path, text)
+            return parse_module(path, text, newer=self.reads_newer)
         except SyntaxError:
             return None
 
