@@ -137,7 +137,7 @@ def read_config(file: Path) -> Config | None:
     except OSError as error:
         raise ConfigError(f"{file}: {(error.strerror or str(error)).lower()}") from error
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{file}: is not UTF-8, as TOML must be") from error
+        raise ConfigError(f"{file} is not UTF-8, as TOML must be") from error
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{file}: is not valid TOML: {error}") from error
     tool = document.get("tool", {})

@@ -82,7 +82,7 @@ def _reason_at(maps: Sequence[Application], sites: Sequence[MappedSite], site: M
     if len(names) > 1:
         return f" over axes with different names ({_listed(names)}); give the inner maps one name and run fix again"
     if names == {_axis(site, resolver)} != {UNNAMED}:
-        return " over an axis of the same name; give it another name and run fix again"
+        return " over an axis of the same name; give one of the two axes another name and run fix again"
     return ""
 
 

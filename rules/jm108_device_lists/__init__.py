@@ -190,19 +190,19 @@ def _of_groups(node: ast.expr, module: Module, resolver: Resolver) -> str | None
     found = [_numbers(evaluated(one, node)) for one in made]
     if made[0].guessed and any(_starts_late(Lists(module, resolver, 8, guess), node) for guess in (2, 3, 5)):
         late = all(_starts_late(Lists(module, resolver, 8, guess), node) for guess in (2, 3, 5))
-        return "device 0 is in no group; they must hold each device of the axis once" if late else None
+        return "device 0 is in no group; the groups must hold each device of the axis once" if late else None
     if any(one is None for one in found) or made[0].guessed:
         return None
     known = [one for one in found if one is not None]
     twice = [_twice(one) for one in known]
     if all(one is not None for one in twice):
-        return f"device {twice[0]} is in two groups; they must hold each device of the axis once"
+        return f"device {twice[0]} is in two groups; the groups must hold each device of the axis once"
     if not made[0].sized and not all(known):
         return None
     sizes = GROUP_COUNTS if made[0].sized else [max(one) + 1 for one in known]
     left = [next((n for n in range(size) if n not in one), None) for size, one in zip(sizes, known, strict=True)]
     if all(one is not None for one in left):
-        return f"device {left[0]} is in no group; they must hold each device of the axis once"
+        return f"device {left[0]} is in no group; the groups must hold each device of the axis once"
     return None
 
 

@@ -21,7 +21,7 @@ from jaxmigrate.program.values import External
 CODE = "JM202"
 FIX = "where one function applies the same `pmean`, `pmax` or `pmin` twice, the second is removed; no result changes"
 EFFECTS = {
-    "psum": "it becomes too large by the number of devices",
+    "psum": "it becomes too large by a factor, the number of devices",
     "pmean": "the value does not change, and the communication is wasted",
 }
 

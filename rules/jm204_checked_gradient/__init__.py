@@ -24,7 +24,7 @@ def check(facts: Facts) -> Iterator[Finding]:
             if summed and is_checked(found, facts.resolver):
                 message = (
                     f"{name} of gradients with respect to replicated values: shard_map has already summed them over "
-                    f"{AXES}, so they become too large by the number of devices"
+                    f"{AXES}, so they become too large by a factor, the number of devices"
                 )
                 yield Place(reduction.module, reduction.node, message)
 

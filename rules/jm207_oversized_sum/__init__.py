@@ -117,7 +117,7 @@ def _of_unlike_counts(found: DeviceMap, reading: Reading) -> Iterator[Place]:
     for one in reading.mismatched:
         if not one.by_length or found.name in PMAPS:
             what = "the length of one device's own part" if one.by_length else "what one device has"
-            message = f"a sum over {AXES} is divided by {what}: too large by the number of devices; sum both"
+            message = f"a sum over {AXES} is divided by {what}: too large by a factor, the number of devices; sum both"
             yield Place(one.module, one.node, message)
 
 
@@ -234,7 +234,7 @@ def _of_statistics(facts: Facts) -> Iterator[Finding]:
         for reduction in _undivided(reading):
             given = reduction.node.args if isinstance(reduction.node, ast.Call) else []
             if given and STATISTICS.search(ast.unparse(given[0])):
-                message = f"psum over {AXES} of batch statistics: too large by the number of devices; write pmean"
+                message = f"psum over {AXES} of batch statistics: as many times too large as there are devices; write pmean"
                 yield Place(reduction.module, reduction.node, message)
 
     return facts.along_axes(CODE, find)
