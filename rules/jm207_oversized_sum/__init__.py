@@ -234,7 +234,9 @@ def _of_statistics(facts: Facts) -> Iterator[Finding]:
         for reduction in _undivided(reading):
             given = reduction.node.args if isinstance(reduction.node, ast.Call) else []
             if given and STATISTICS.search(ast.unparse(given[0])):
-                message = f"psum over {AXES} of batch statistics: as many times too large as there are devices; write pmean"
+                message = (
+                    f"psum over {AXES} of batch statistics: as many times too large as there are devices; write pmean"
+                )
                 yield Place(reduction.module, reduction.node, message)
 
     return facts.along_axes(CODE, find)
