@@ -8,7 +8,7 @@ INSTALLED := $(VENV)/.installed
 PYTEST_ARGS ?= -n auto --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help install test check format demo docs clean
+.PHONY: help install test full check format demo docs clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 10
@@ -32,6 +32,9 @@ check: $(INSTALLED) ## Style, types, and jaxmigrate on itself
 test: check ## All of check, and the tests
 	$(BIN)/python -m compileall -q -x '/(bad|good)\.py$$' jaxmigrate rules
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+full: PYTEST_ARGS += --long
+full: test ## All of test, and the long tests that shorter ones stand in for: before a release
 
 format: $(INSTALLED) ## Let ruff rewrite what it can
 	$(BIN)/ruff check --fix .

@@ -23,6 +23,20 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="also run the tests that a shorter one stands in for")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out long tests, unless all are asked for, or single ones by their names."""
+    if config.getoption("--long") or any("::" in argument for argument in config.args):
+        return
+    left = [item for item in items if item.get_closest_marker("long") is not None]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item.get_closest_marker("long") is None]
+
+
 def pytest_collection_finish() -> None:
     """Thousands of tests and what they import stay to the end: they are not searched for garbage again and again."""
     gc.freeze()

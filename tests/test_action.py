@@ -195,8 +195,8 @@ def test_paths_that_cannot_be_split_are_an_error(runner: Runner) -> None:
 @pytest.mark.parametrize(
     "verify",
     [
-        'python train.py "--name=two words"',
-        "python \\\n  train.py \\\n  '--name=two words'",
+        pytest.param('python train.py "--name=two words"', marks=pytest.mark.long),
+        pytest.param("python \\\n  train.py \\\n  '--name=two words'", marks=pytest.mark.long),
         "name='two words'\npython train.py \"--name=$name\"\n",
     ],
 )

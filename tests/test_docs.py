@@ -126,7 +126,9 @@ def test_fix_writes_the_step_of_the_readme() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["README.md", "docs/tutorial.md", "docs/observe.md", "docs/ci.md"])
+@pytest.mark.parametrize(
+    "name", ["README.md", "docs/tutorial.md", "docs/ci.md", pytest.param("docs/observe.md", marks=pytest.mark.long)]
+)
 def test_commands_print_what_a_page_shows(name: str) -> None:
     """All of them, in a new home folder; `python tools/docs.py PAGE` puts the outputs of now into it."""
     steady = tool("docs_commands").steady

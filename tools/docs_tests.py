@@ -26,7 +26,8 @@ FOLDERS = {
 HEAD = """# What guards what
 
 Written by `python tools/docs.py tests/README.md` from the first line of each file; that is where to change it.
-`make test` runs everything in several processes; `.venv/bin/python -m pytest tests/lint/test_cache.py` one file.
+`make test` runs them in several processes, but for those marked `long`, which `make full` adds;
+`.venv/bin/python -m pytest tests/lint/test_cache.py` runs one file.
 
 `tests/campaigns/` and `tests/bench/` are programs that measure, and are run by hand: docs/campaigns.md and
 docs/figures.md say how, and what came out. `fixtures/` has whole programs: as written, and as they must come out.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -11,25 +12,34 @@ from tests.verify.gallery_cases import CASES
 
 FIRST = {(case.program, case.right): case for case in reversed(CASES) if case.quick}
 QUICK = [case for case in CASES if case in FIRST.values()]  # `python tests/campaigns/gallery.py` runs all
+LONG = frozenset({"accumulation", "gan", "pinn", "predictions", "scales", "waves"})  # the dearest programs
 Faults = dict[str, str]
 
 
+def cases() -> list[Any]:
+    """The parameters of a test for each of the quick migrations, those of the dearest programs marked."""
+    marks = {program: [pytest.mark.long] for program in LONG}
+    return [pytest.param(case.name, marks=marks.get(case.program, [])) for case in QUICK]
+
+
 @pytest.fixture(scope="module")
-def faults(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Future[Faults]]:
+def faults(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> dict[str, Future[Faults]]:
     """What is wrong with the verdicts on each program's migrations; two programs are verified at a time."""
+    chosen = {str(item.callspec.params["name"]) for item in request.session.items if hasattr(item, "callspec")}
     root = tmp_path_factory.mktemp("gallery").resolve()
-    befores = programs(root, QUICK)
+    quick = [case for case in QUICK if case.name in chosen]
+    befores = programs(root, quick)
 
     def of_program(program: str) -> Faults:
-        cases = [case for case in QUICK if case.program == program]
+        cases = [case for case in quick if case.program == program]
         return {case.name: fault(case, evidence) for case, evidence in judged(root, cases, befores)}
 
     pool = ThreadPoolExecutor(2)
-    return {program: pool.submit(of_program, program) for program in dict.fromkeys(case.program for case in QUICK)}
+    return {program: pool.submit(of_program, program) for program in dict.fromkeys(case.program for case in quick)}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [case.name for case in QUICK])
+@pytest.mark.parametrize("name", cases())
 def test_verdicts(faults: dict[str, Future[Faults]], name: str) -> None:
     assert faults[name.partition("/")[0]].result()[name] == ""
 
