@@ -643,13 +643,17 @@ class MapWriter:
             Replace(plan.site.node, code("$marked", marked=Marked(self.ids[plan.site.node], made, mapped=True)))
         )
 
-    def _lambda(self, plan: MapPlan, mapped: ast.expr, *, wrapped: bool, now: bool = False) -> bool:
+    def _lambda(self, plan: MapPlan, mapped: str | ast.expr, *, wrapped: bool, now: bool = False) -> bool:
         """`jax.jit(lambda *args: jax.shard_map(...)(*args))`, which touches no backend until it is called.
 
         With `now` what is mapped is evaluated where the site stands, and not at each call.
         """
         if _needs_names(plan):
             return False
+        place = self.places.above(plan)
+        if wrapped and not now and place is not None and (own := self._own_wrapper(plan, mapped)) is not None:
+            self.operations.append(Before(place, own[1]))
+            mapped, wrapped, plan = own[0], False, plan.around
         named = plan.given_by_keyword or plan.by_keyword
         signature, given = _passed(plan if named else replace(plan, names=None))
         options, parts = self._options(plan)
@@ -658,7 +662,7 @@ class MapWriter:
             fun = "fun" if "fun" not in (plan.names or ()) else self.names.free("mapped_fun")
             first, star, more = signature.partition(", **")
             signature = f"{first}{', *' if named and not more else ''}, {fun}=$bound{star}{more}"
-            parts["bound"] = mapped
+            parts["bound"] = mapped if not isinstance(mapped, str) else code(mapped)
         made = code(
             f"$jit(lambda {signature}: $mapped({given}){options})",
             jit=self.names.of("jax.jit"),
