@@ -75,6 +75,19 @@ def gathered(tree, backend="cpu"):
 def main():
     return gathered(rows()), gathered({"a": rows(2.0)}, None)
 """,
+    "decorated functions with long specs": """
+@functools.partial(jax.pmap, axis_name="i", in_axes=(0, 0, 0, None, None), static_broadcasted_argnums=4)
+def step(a, b, c, rate, n):
+    return lax.psum(a * b, "i") * rate + c * n
+def make(k):
+    @functools.partial(jax.pmap, axis_name="i", in_axes=(0, 0, 0, 0, None, None))
+    def own(a, b, c, d, rate, more):
+        return lax.pmean(a * b, "i") * rate + c * more * k - d
+    return own
+def main():
+    a, b, c = rows(), rows(2.0), rows(3.0)
+    return step(a, b, c, 0.5, 3), make(2)(a, b, c, a, 0.5, np.float32(2))
+""",
     "a method that each class has its own of": """
 class Base:
     def run(self, x):
@@ -217,3 +230,8 @@ def test_a_map_made_at_import_brings_what_one_device_holds_to_all() -> None:
     assert "def render(params, key, scale, rays):\n    params, key, scale = jax.device_put(" in after["main.py"]
     found = [*run([Program("one", before, after)]), *run_in_processes([Program("two", before, after)])]
     assert [(v.verdict, v.text) for v in found] == [("agrees", "")] * 2
+
+
+def test_long_specs_of_decorated_functions_are_said_once() -> None:
+    text = after("decorated functions with long specs")["main.py"]
+    assert text.count('in_specs=(P("i"), P("i"), P("i")') == 2
