@@ -80,6 +80,8 @@ def _header(report: Report) -> str:
         ]
         told = [report.evidence.message, *outputs, *report.evidence.notes]
     lines = "\n".join(f"<p>{prose(text)}</p>" for text in told if text)
+    if report.evidence is not None and report.evidence.hint:
+        lines += f'\n<p class="hint">{prose(report.evidence.hint)}</p>'
     return (
         f'<header class="{tone}">\n<div class="brand">jaxmigrate {escape(report.title)}</div>\n'
         f"<h1>{escape(report.headline)}</h1>\n{lines}\n</header>"

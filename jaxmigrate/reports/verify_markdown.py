@@ -59,6 +59,7 @@ def _verdict(report: Report) -> list[str]:
     return [
         f"# {_SIGNS[evidence.verdict.value]} {report.headline}\n",
         f"{escaped(evidence.message)}\n",
+        *([f"{escaped(evidence.hint)}\n"] if evidence.hint else []),
         f"{covered}; {effort(evidence)}.\n",
         *([f"Compared: {escaped(revisions_line(evidence))}.\n"] if evidence.revisions else []),
         *(["\n".join(notes) + "\n"] if notes else []),

@@ -8,7 +8,7 @@ from dataclasses import replace
 from jaxmigrate.verify.case import Case, Errors, Found, calls_told, measured_calls
 from jaxmigrate.verify.compare import ROWS, CallKey, CallPair, Delta, SiteComparison
 from jaxmigrate.verify.differences import difference_of, differences_of, first_of
-from jaxmigrate.verify.model import ErrorPoint, LeafError, SiteEvidence, SiteInfo, Verdict
+from jaxmigrate.verify.model import ErrorPoint, LeafError, SiteEvidence, SiteInfo, Verdict, cause_of
 from jaxmigrate.verify.recording import is_enclosing
 from jaxmigrate.verify.seen import seen_layouts
 from jaxmigrate.verify.verdicts import is_done_without, verdict_of
@@ -22,12 +22,6 @@ def judge(case: Case) -> tuple[SiteEvidence, ...]:
     sites = [one for one in covered if one.site.changed or one.verdict is not Verdict.NOT_EXERCISED]
     cause = cause_of(sites)
     return tuple(_after(site, cause) for site in sites)
-
-
-def cause_of(sites: Iterable[SiteEvidence]) -> SiteEvidence | None:
-    """The site whose calls were the first to differ, if any did."""
-    differing = [site for site in sites if site.verdict is Verdict.DIFFERENT and site.first is not None]
-    return min(differing, key=lambda site: site.first.order if site.first is not None else 0, default=None)
 
 
 def _after(site: SiteEvidence, cause: SiteEvidence | None) -> SiteEvidence:

@@ -7,7 +7,7 @@ that evidence alone; none of the three has to know how the others work.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum, StrEnum
 from pathlib import Path, PurePath
@@ -434,6 +434,18 @@ class Evidence:
     def ok(self) -> bool:
         """Whether every site was reached and agreed in every call."""
         return self.verdict.ok
+
+    @property
+    def hint(self) -> str:
+        """What usually causes the first difference; empty where nothing is known or no site differs."""
+        cause = cause_of(self.sites)
+        return cause.first.hint if cause is not None and cause.first is not None else ""
+
+
+def cause_of(sites: Iterable[SiteEvidence]) -> SiteEvidence | None:
+    """The site whose calls were the first to differ, if any did."""
+    differing = [site for site in sites if site.verdict is Verdict.DIFFERENT and site.first is not None]
+    return min(differing, key=lambda site: site.first.order if site.first is not None else 0, default=None)
 
 
 def to_json(value: object) -> Any:

@@ -28,7 +28,7 @@ from jaxmigrate.verify.compare import (
 )
 from jaxmigrate.verify.enclosing import enclosing_sites, hides, match_enclosing, only, with_enclosing
 from jaxmigrate.verify.gpus import on_gpus
-from jaxmigrate.verify.judge import cause_of, gravest, judge
+from jaxmigrate.verify.judge import gravest, judge
 from jaxmigrate.verify.keep import Wanted, choose
 from jaxmigrate.verify.longer import with_longer
 from jaxmigrate.verify.match import Callee, at_places, match, renamed, with_counterparts
@@ -49,6 +49,7 @@ from jaxmigrate.verify.model import (
     Verdict,
     VerifyError,
     VerifyRequest,
+    cause_of,
 )
 from jaxmigrate.verify.origins import stale_arguments, takers
 from jaxmigrate.verify.outputs import output_differences

@@ -109,6 +109,7 @@ def test_junit_passes_only_what_agrees() -> None:
 def test_markdown_leads_with_the_verdict() -> None:
     text = verify_markdown.write(full_report())
     assert text.startswith("# ❌ Different\n")
+    assert "the result is 8 times the original's" in text.partition("## Sites")[0]
     assert "| train.py:9 | \\<evaluate\\> & co | ❌ different | 5 | 7 | inf | 3.2e+07 |" in text
     assert "| train.py:12 | predict | ⚪ not exercised | 0 |  |  |  |" in text
     assert "```diff\n--- a/train.py" in text
@@ -159,6 +160,7 @@ def test_page_is_whole_and_loads_nothing() -> None:
 def test_page_says_what_was_found() -> None:
     text = " ".join(_Checked(verify_html.write(full_report())).text.split())
     assert "jaxmigrate verify Different" in text
+    assert "the result is 8 times the original's" in text.partition("sites exercised")[0]
     assert "2 / 3sites exercised" in text
     assert "1 bitwise equal" in text
     assert "<evaluate> & co" in text

@@ -14,8 +14,7 @@ from typing import NamedTuple
 from jaxmigrate.commands.planning import plan_files
 from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.sources import decode
-from jaxmigrate.verify.judge import cause_of
-from jaxmigrate.verify.model import Evidence, SiteInfo, VerifyRequest
+from jaxmigrate.verify.model import Evidence, SiteInfo, VerifyRequest, cause_of
 from jaxmigrate.verify.run import Originals, verify
 from tests.verify.gallery_cases import CASES, Case
 
