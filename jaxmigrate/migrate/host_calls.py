@@ -1,7 +1,7 @@
 """Maps that call the host, which `jax.jit` compiles for arrays of one mesh alone.
 
-Where a body reaches `pure_callback` or `io_callback`, and an argument comes from a map over an axis of another name,
-`jit(shard_map)` raises "mesh should be the same across the entire program"; pmap lays out its arguments itself.
+Where a body reaches `pure_callback` or `io_callback`, and an argument comes from a map over an axis of another name, or
+from a function that has a mesh of its own, as flax's `replicate` does, `jit(shard_map)` raises "mesh should be the same across the entire program"; pmap lays out its arguments itself.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ from jaxmigrate.program.values import Constant
 CALLS = frozenset(
     {"custom_partitioning", "host_callback", "hcb", "inspect_array_sharding", "io_callback", "pure_callback"}
 )
-MESHES = frozenset({"Mesh", "make_mesh"})
+# What makes meshes, or lays out arrays on one of its own, whose axis has another name
+MESHES = frozenset(
+    {"Mesh", "make_mesh", "replicate", "prefetch_to_device", "device_put_replicated", "device_put_sharded"}
+)
 
 
 def lays_out_arguments(site: MappedSite, resolver: Resolver) -> bool:

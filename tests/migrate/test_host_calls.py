@@ -126,6 +126,38 @@ def test_maps_that_need_it_not_cost_no_code(name: str) -> None:
     assert "moved" not in _fixed(FREE[name])["main.py"]
 
 
+PLACED = """import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+from flax.training.common_utils import shard
+
+
+def step(w, x):
+    grad = jax.lax.pmean(jax.grad(lambda w: jnp.mean((x @ w) ** 2))(w), "i")
+    size = jax.pure_callback(lambda v: np.float32(v) * 2, jax.ShapeDtypeStruct((), jnp.float32), jnp.sum(x))
+    return w - grad * size, size
+
+
+p_step = jax.pmap(step, axis_name="i")
+
+
+def main():
+    w = jax_utils.replicate(jnp.ones(3))
+    for i in range(2):
+        w, size = p_step(w, shard(np.arange(48, dtype=np.float32).reshape(16, 3) / 7 + i))
+    return w, size
+"""
+
+
+@pytest.mark.parametrize("layout", ["stacked", "auto"])
+def test_what_lies_on_a_mesh_of_a_librarys_own_is_laid_out_anew(layout: str) -> None:
+    """flax's `replicate` has a mesh whose axis has another name than any map."""
+    before = {"main.py": PLACED}
+    (found,) = run([Program("placed", before, fix_files(before, layout=layout))], flags=UNOPTIMISED)
+    assert found.verdict == "agrees", found.text[-3000:]
+
+
 TRAINER = """import jax
 from lib import doubled
 
