@@ -12,7 +12,7 @@ import tempfile
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ class Program:
     name: str
     files: Files
     careless: bool = False
+    one_value: bool = False  # results that are said to be replicated hold the first device's value
 
 
 def plan(files: Files) -> Plan:
@@ -102,8 +103,7 @@ class Child:
         """The lines that the process prints of some programs, and if it ended before the last, how."""
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
-            given = [{"name": p.name, "files": p.files, "careless": p.careless} for p in programs]
-            print(json.dumps(given), file=self._process.stdin, flush=True)
+            print(json.dumps([asdict(one) for one in programs]), file=self._process.stdin, flush=True)
         found: list[dict[str, Any]] = []
         while line := self._line():
             if line == {"done": len(programs)}:

@@ -59,7 +59,7 @@ def outcomes(request: pytest.FixtureRequest) -> Outcomes:
             continue
         programs.append(Program(name, files))
         with contextlib.suppress(Exception):
-            programs.append(Program(f"rewritten {name}", rewritten(name)))
+            programs.append(Program(f"rewritten {name}", rewritten(name), one_value=True))
         if name in WRONG:
             programs.append(Program(f"careless {name}", WRONG[name], careless=True))
     middle = len(programs) // 2
@@ -123,3 +123,19 @@ def diff(name: str) -> str:
         before = EVERY[name].get(path, "")
         lines += difflib.unified_diff(before.splitlines(), after.splitlines(), path, path, lineterm="")
     return "\n" + "\n".join(lines)
+
+
+SAID_TO_BE_REPLICATED = """
+import jax, numpy as np
+from jax.sharding import Mesh, PartitionSpec as P
+own = jax.shard_map(lambda x: x, mesh=Mesh(jax.devices(), "i"), in_specs=P("i"), out_specs=P(), check_vma=False)
+RESULT = [float(np.asarray(one.data)[0]) for one in own(np.arange(8.0)).addressable_shards]
+"""
+
+
+def test_a_value_that_is_wrongly_called_replicated_is_seen() -> None:
+    """NumPy would show each device's own, where a program stacks what they hold."""
+    files = {"main.py": SAID_TO_BE_REPLICATED}
+    (found,) = run_all([[Program("as it is", files), Program("one value", files, one_value=True)]])
+    assert found["as it is"]["result"][1:] == [["float", f"{n}.0"] for n in range(8)]
+    assert found["one value"]["result"][1:] == [["float", "0.0"]] * 8
