@@ -1,7 +1,8 @@
 """Maps that call the host, which `jax.jit` compiles for arrays of one mesh alone.
 
 Where a body reaches `pure_callback` or `io_callback`, and an argument comes from a map over an axis of another name, or
-from a function that has a mesh of its own, as flax's `replicate` does, `jit(shard_map)` raises "mesh should be the same across the entire program"; pmap lays out its arguments itself.
+from a function that has a mesh of its own, as flax's `replicate` does, `jit(shard_map)` raises "mesh should be the same
+across the entire program"; pmap lays out its arguments itself.
 """
 
 from __future__ import annotations
