@@ -170,7 +170,11 @@ def written(runner: Runner, **files: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "paths", ["clean bad", "clean\nbad\n", "clean 'my code'", 'clean\n"my code"\n', "clean \\\n  bad"]
+    "paths",
+    [
+        *("clean\nbad\n", 'clean\n"my code"\n'),
+        *(pytest.param(one, marks=pytest.mark.long) for one in ("clean bad", "clean 'my code'", "clean \\\n  bad")),
+    ],
 )
 def test_every_path_is_linted(paths: str, runner: Runner) -> None:
     """Also those on later lines, and those with spaces."""

@@ -6,7 +6,8 @@ import ast
 import contextlib
 import difflib
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -20,19 +21,24 @@ PROVABLE = provable()
 EVERY = {**TRAPS, **PROVABLE}
 WRONG = {name: files for name, text in TRAPS.items() if (files := careless(text)) is not None}
 KNOWN = {"zero_sized_leaf": "jit gives an empty output no sharding, and flax's unreplicate looks at its sharding"}
+LONG = frozenset(sorted(EVERY)[1::2])  # of a fault, one of several programs mostly tells
 Outcomes = dict[str, dict[str, Any]]
 
 
-def cases(names: Iterable[str]) -> list[Any]:
-    """The parameters of a test for each program, with the known failures among them marked."""
-    marks = {name: [pytest.mark.xfail(reason=reason, strict=True)] for name, reason in KNOWN.items()}
-    return [pytest.param(name, marks=marks.get(name, [])) for name in names]
+def cases(names: Iterable[str], known: Mapping[str, str] = MappingProxyType({})) -> list[Any]:
+    """The parameters of a test that runs programs, with the known failures marked, and every second program as long."""
+    found = []
+    for name in names:
+        marks = [pytest.mark.long] if name in LONG else []
+        marks += [pytest.mark.xfail(reason=known[name], strict=True)] if name in known else []
+        found.append(pytest.param(name, marks=marks))
+    return found
 
 
 def chosen(request: pytest.FixtureRequest) -> set[str]:
-    """The programs that the tests of this run are about."""
+    """The programs that the tests of this run need the outcomes of."""
     items = [item for item in request.session.items if item.path == request.path and isinstance(item, pytest.Function)]
-    return {str(item.callspec.params["name"]) for item in items if hasattr(item, "callspec")}
+    return {str(item.callspec.params["name"]) for item in items if "outcomes" in item.fixturenames}
 
 
 @functools.cache
@@ -69,7 +75,7 @@ def outcomes(request: pytest.FixtureRequest) -> Outcomes:
     return found
 
 
-@pytest.mark.parametrize("name", cases(EVERY))
+@pytest.mark.parametrize("name", cases(EVERY, KNOWN))
 def test_numbers_stay(name: str, outcomes: Outcomes) -> None:
     made = diff(name)
     before, after = outcomes[name], outcomes[f"rewritten {name}"]
@@ -81,19 +87,19 @@ def test_numbers_stay(name: str, outcomes: Outcomes) -> None:
     assert after["printed"] == before["printed"], made
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", cases(EVERY))
 def test_only_those_raise_that_are_meant_to(name: str, outcomes: Outcomes) -> None:
     assert bool(outcomes[name]["error"]) == name.endswith("_raises"), outcomes[name]["error"]
 
 
-@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("name", cases(WRONG))
 def test_the_careless_rewrite_goes_wrong(name: str, outcomes: Outcomes) -> None:
     before, after = outcomes[name], outcomes[f"careless {name}"]
     assert not before["error"], before["error"]
     assert (after["result"], after["printed"]) != (before["result"], before["printed"])
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", cases(EVERY))
 def test_again_changes_nothing(name: str) -> None:
     assert {file.path: file.after for file in plan(rewritten(name)).files} == rewritten(name)
 

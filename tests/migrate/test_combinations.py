@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+from typing import Any
 
 import pytest
 
@@ -26,6 +27,17 @@ def table() -> list[dict[str, str]]:
     return [*pairs, *covering(3, SEED, AT_RUN_TIME, pairs)]
 
 
+def every_second_long(count: int) -> list[Any]:
+    """The places of a table as parameters of a test, every second one marked long."""
+    return [pytest.param(place, marks=[pytest.mark.long] if place % 2 else []) for place in range(count)]
+
+
+def chosen(request: pytest.FixtureRequest, fixture: str) -> list[int]:
+    """The places that the tests of this run need a fixture for."""
+    items = [item for item in request.session.items if item.path == request.path and isinstance(item, pytest.Function)]
+    return [int(str(item.callspec.params["place"])) for item in items if fixture in item.fixturenames]
+
+
 TABLE = table()
 
 
@@ -36,14 +48,14 @@ def fixed(place: int) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def verdicts() -> dict[str, str]:
+def verdicts(request: pytest.FixtureRequest) -> dict[str, str]:
     """What is wrong with each program of the table, by its place; nothing where both agree."""
-    programs = (Program(str(i), files_of(combination), fixed(i)) for i, combination in enumerate(TABLE))
+    programs = (Program(str(i), files_of(TABLE[i]), fixed(i)) for i in chosen(request, "verdicts"))
     found = run(programs, flags=UNOPTIMISED)  # test_forms.py compares every form as XLA optimises it
     return {v.name: "" if v.verdict == "agrees" else f"{v.verdict}: {v.text[:3000]}" for v in found}
 
 
-@pytest.mark.parametrize("place", range(len(TABLE)))
+@pytest.mark.parametrize("place", every_second_long(len(TABLE)))
 def test_agrees_bitwise(place: int, verdicts: dict[str, str]) -> None:
     verdict = verdicts[str(place)]
     files = files_of(TABLE[place])
@@ -63,14 +75,14 @@ def direct(place: int) -> tuple[dict[str, str], dict[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def direct_verdicts() -> dict[str, str]:
+def direct_verdicts(request: pytest.FixtureRequest) -> dict[str, str]:
     """What is wrong with each program whose rewrite shows its shard_map."""
-    programs = (Program(str(i), *direct(i)) for i in range(len(DIRECT)))
+    programs = (Program(str(i), *direct(i)) for i in chosen(request, "direct_verdicts"))
     found = run(programs, flags=UNOPTIMISED)
     return {v.name: "" if v.verdict == "agrees" else f"{v.verdict}: {v.text[:3000]}" for v in found}
 
 
-@pytest.mark.parametrize("place", range(len(DIRECT)))
+@pytest.mark.parametrize("place", every_second_long(len(DIRECT)))
 def test_what_shows_its_shard_map_agrees_bitwise(place: int, direct_verdicts: dict[str, str]) -> None:
     verdict = direct_verdicts[str(place)]
     assert not verdict, "\n".join([str(DIRECT[place]), verdict, *(t for f in direct(place) for t in f.values())])

@@ -55,9 +55,9 @@ def test_a_file_that_runs_in_no_process_with_it_is_not_even_parsed(monkeypatch: 
     parsed: list[str] = []
     parse = modules.parse_module
 
-    def noted(path: Path, text: str) -> modules.Module:
+    def noted(path: Path, text: str, **more: bool) -> modules.Module:
         parsed.append(path.name)
-        return parse(path, text)
+        return parse(path, text, **more)
 
     monkeypatch.setattr(modules, "parse_module", noted)
     root = Path("/project")

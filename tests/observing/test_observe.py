@@ -80,8 +80,8 @@ def test_groups_that_fail_are_left_one_by_one_and_a_devices_own_state_stays(
     told = capsys.readouterr()
 
     assert status == 0
-    assert "run 1 of at most 5" in told.err
-    assert "run 2 of at most 5" in told.err
+    assert "try 1 of 5" in told.err
+    assert "try 2 of 5" in told.err
     assert "trying again without what the run showed of library.rate" in told.err  # which the library writes into
     assert layouts(report) == {
         "params": "replicated",

@@ -42,6 +42,7 @@ def test_bad_prints_what_the_page_says(rule: str, output: Output) -> None:
         assert line in printed
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rule", RUNNING)
 def test_good_runs(rule: str, output: Output) -> None:
     status, printed = output(RULES / rule / "good.py")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
+
 from jaxmigrate.verify.model import Verdict, VerifyRequest
 from jaxmigrate.verify.run import verify
 from tests.verify.marked import by_name, marked, sites_of, verify_program
@@ -54,6 +56,7 @@ def test_wrong_rewrites_are_refuted_by_the_jit_around_them(tmp_path: Path) -> No
     assert "`[1]`: the result is 0.5 times the original's" in site.first.hint
 
 
+@pytest.mark.long
 def test_sites_under_jit_of_migrations_made_by_hand(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(BY_HAND)
     original = {"program.py": marked(UNDER_JIT, "jax.pmap").encode()}

@@ -25,7 +25,8 @@ def cases() -> list[Any]:
 @pytest.fixture(scope="module")
 def faults(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> dict[str, Future[Faults]]:
     """What is wrong with the verdicts on each program's migrations; two programs are verified at a time."""
-    chosen = {str(item.callspec.params["name"]) for item in request.session.items if hasattr(item, "callspec")}
+    items = [item for item in request.session.items if item.path == request.path and hasattr(item, "callspec")]
+    chosen = {str(item.callspec.params["name"]) for item in items}
     root = tmp_path_factory.mktemp("gallery").resolve()
     quick = [case for case in QUICK if case.name in chosen]
     befores = programs(root, quick)

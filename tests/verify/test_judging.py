@@ -141,6 +141,14 @@ CASES = (
 )  # fmt: skip
 
 
+LONG = frozenset(
+    {
+        *("another schedule in bfloat16", "check_vma in bfloat16", "a fraction of the step"),
+        *("jit on global arrays as compiled", "8 times with a field beside the state"),
+    }
+)
+
+
 @pytest.fixture(scope="module")
 def verified(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Case], tuple[Evidence, int]]]:
     """Verifies cases, those of one original with the same runs of it; says how many runs a case took besides."""
@@ -172,7 +180,9 @@ def _flags_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=[pytest.mark.long] if case.name in LONG else [], id=case.name) for case in CASES]
+)
 def test_verdicts(case: Case, verified: Callable[[Case], tuple[Evidence, int]]) -> None:
     evidence, runs = verified(case)
     told = Verdict.EQUAL if case.or_within and evidence.verdict is Verdict.WITHIN else evidence.verdict

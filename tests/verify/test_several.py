@@ -80,6 +80,7 @@ def test_what_is_wrong_with_two_processes_alone_is_refuted(tmp_path: Path, monke
     assert [part["verdict"] for part in found["parts"]] == ["bitwise equal", "different"]
 
 
+@pytest.mark.long
 def test_an_original_that_does_not_run_with_two_says_nothing_of_its_rewrite(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from jaxmigrate.verify.environment import with_device_count
 from jaxmigrate.verify.model import Tolerance, Verdict
 from tests.verify.marked import by_name, verify_program
@@ -114,6 +116,7 @@ RIGHT = 'total = jax.lax.psum(x.sum(), "i")'
 LATE = f'{RIGHT} * jnp.where((x[0] == 55 / 64) & (jax.lax.axis_index("i") == 6), 1 + 2**-23, 1.0)'
 
 
+@pytest.mark.long
 def test_digests_are_those_of_arrays_that_are_read_alone() -> None:
     environment = {"JAX_PLATFORMS": "cpu", "NPROC": "64", "XLA_FLAGS": with_device_count("", 8)}
     command = [sys.executable, "-c", READS]

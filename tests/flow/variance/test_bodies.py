@@ -108,7 +108,7 @@ def test_what_differs_is_followed(chunk: int) -> None:
         assert {line: one for line, one in layouts(lines, "loss * loss").items() if one != "stacked"} == {}
 
 
-@pytest.mark.parametrize("chunk", range(CHUNKS))
+@pytest.mark.parametrize("chunk", [pytest.param(n, marks=[pytest.mark.long] if n % 2 else []) for n in range(CHUNKS)])
 def test_what_is_equal_is_followed(chunk: int) -> None:
     for lines in programs([line for line in BODIES[chunk::CHUNKS] if line.startswith("=")]):
         assert {line: one for line, one in layouts(lines, "kept['loss'] * 2").items() if one != "replicated"} == {}
