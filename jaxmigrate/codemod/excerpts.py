@@ -1,4 +1,4 @@
-"""Rewrites a long text in parts, since a LibCST tree takes some hundred times the memory of its text.
+"""Rewrites a text in parts: a LibCST tree takes some hundred times the memory of its text, and as much time to build.
 
 A part is the text with a string of as many lines in the place of the statements that it leaves out: each line keeps its
 number, and operations find their nodes. The first part holds the imports and all that says where new statements go; the
@@ -28,7 +28,7 @@ from jaxmigrate.program.operations import (
 )
 from jaxmigrate.program.scopes import inner_statements
 
-MOST = 250_000  # characters that a part holds, if its statements are shorter; twice that is a long text
+MOST = 250_000  # characters that a part holds, if its statements are shorter
 OF_EXPRESSIONS = Replace | Mark | SetKeyword | NameArgument | DropArgument | DropIndex
 DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 LEFT_OUT = DEFINITIONS | ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr | ast.Assert | ast.Delete
@@ -65,11 +65,11 @@ def rewritten_in_parts(
     statements: Sequence[ast.stmt],
     rewrite: Callable[[str, Sequence[Operation]], str],
 ) -> str | None:
-    """A long text after all operations, `statements` being those of its module; None where it has to be done at once.
+    """A text after all operations, `statements` being those of its module; None where it has to be done at once.
 
     `rewrite` applies operations to a text that LibCST can take.
     """
-    if len(text) <= 2 * MOST or not statements or any(c in text for c in "\r\f") or _STANDS_FOR in text:
+    if not statements or any(c in text for c in "\r\f") or _STANDS_FOR in text:
         return None
     return _Parts(text, operations, statements, rewrite).joined()
 
@@ -105,7 +105,8 @@ class _Parts:
     def joined(self) -> str | None:
         """The text after all parts were rewritten."""
         changed: dict[tuple[int, int], str] = {}
-        for part in _apart(_outermost(self.loose), self._size_of):
+        starts = {self._extent(run)[0] for run in self.runs}
+        for part in _apart(_outermost(self.loose), self._size_of, starts):
             found = self._changed(part)
             if found is None:
                 return None
@@ -231,14 +232,17 @@ def _outermost(units: Iterable[_Unit]) -> list[_Unit]:
     return found
 
 
-def _apart(units: Sequence[_Unit], size_of: Callable[[_Unit], int]) -> Iterator[list[_Unit]]:
-    """Units in parts of some size: in one part, those without a line between them are indented alike."""
+def _apart(units: Sequence[_Unit], size_of: Callable[[_Unit], int], starts: Collection[int]) -> Iterator[list[_Unit]]:
+    """Units in parts of some size: in one part, those without a line between them are indented alike and of one run.
+
+    `starts` are the lines on which runs begin.
+    """
     while units:
         part: list[_Unit] = []
         later: list[_Unit] = []
         size = 0
         for unit in units:
-            if part and part[-1].last == unit.first and part[-1].indent != unit.indent:
+            if part and part[-1].last == unit.first and (part[-1].indent != unit.indent or unit.first in starts):
                 later.append(unit)
                 continue
             if part and size + size_of(unit) > MOST:

@@ -10,8 +10,9 @@ import libcst as cst
 import pytest
 
 from jaxmigrate.codemod import apply, excerpts
+from jaxmigrate.codemod.style import Style
 from jaxmigrate.migrate import fix_files
-from jaxmigrate.program.operations import Operation
+from jaxmigrate.program.operations import Define, Operation, Replace, code
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 PROGRAMS = ("collectives_tour", "ema_prefetch", "gan", "mcmc_chains", "renderer", "replay_buffers")
@@ -118,6 +119,19 @@ def test_statements_of_all_shapes_come_out_the_same(shape: str, compared: list[s
     after = fix_files({"main.py": text})["main.py"]
     assert compared == [text]
     assert "tree_map" not in after
+
+
+def test_neighbours_with_a_definition_between_them_come_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a helper is put before the second of two statements that change, the first part ends between them."""
+    monkeypatch.setattr(excerpts, "MOST", 30)
+    text = "import jax\n\nx = 1\ndef f(): return x\n\nx = old(1)\nprint(old(2))\n# " + "long " * 10 + "\n"
+    tree = ast.parse(text)
+    first, second = (node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == "old")
+    helper = Define("def new(x):\n    return x", (second,))
+    operations: list[Operation] = [Replace(first, code("jax.new")), Replace(second, code("new")), helper]
+    after = apply.rewritten(text, operations, Style(), statements=tree.body)
+    assert after == apply.rewritten(text, operations, Style())
+    assert after.count("print(") == 1
 
 
 def test_libcst_holds_no_more_than_a_part(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,11 +66,9 @@ def _definition(text: str, helper: str) -> tuple[Module, ast.FunctionDef]:
 
 def _without(file: FilePlan, helper: str, way: str) -> FilePlan:
     """A file that imports a helper instead of having it."""
-    return replace(
-        file,
-        after=_importing(file.after, helper, way, file.before),
-        marked_after=_importing(file.marked_after, helper, way, file.before),
-    )
+    after = _importing(file.after, helper, way, file.before)
+    marked = after if file.marked_after == file.after else _importing(file.marked_after, helper, way, file.before)
+    return replace(file, after=after, marked_after=marked)
 
 
 def _importing(text: str, helper: str, way: str, before: str) -> str:
