@@ -18,7 +18,7 @@ from jaxmigrate.verify.align import replaced_by
 from jaxmigrate.verify.compare import MEASURED, CallPair, Delta
 from jaxmigrate.verify.layouts import layout_of
 from jaxmigrate.verify.model import DEFAULT_TOLERANCES, LeafError, Tolerance, VerifyError
-from jaxmigrate.verify.recording import Call, Leaf
+from jaxmigrate.verify.recording import Call, Leaf, Stored
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class ArrayPair:
     takes the place of such a run where there was none.
     """
 
-    original: Path
-    rewritten: Path
+    original: Stored
+    rewritten: Stored
     original_dtype: str
     rewritten_dtype: str
     shape: tuple[int, ...]
@@ -45,12 +45,12 @@ class ArrayPair:
     series: str = ""
     inputs_equal: bool = False
     of_equal: bool = False
-    before: Path | None = None
-    rewritten_before: Path | None = None
+    before: Stored | None = None
+    rewritten_before: Stored | None = None
     before_layout: str = ""
     rewritten_before_shape: tuple[int, ...] = ()
-    nudged: Path | None = None
-    nudged_before: Path | None = None
+    nudged: Stored | None = None
+    nudged_before: Stored | None = None
 
 
 def array_pair(
@@ -88,7 +88,7 @@ def array_pair(
     return _with_before(found, pair, delta, nudged) if delta.where == "output" else found
 
 
-def _nudged(call: Call | None, delta: Delta, leaf: Leaf) -> Path | None:
+def _nudged(call: Call | None, delta: Delta, leaf: Leaf) -> Stored | None:
     """The leaf of the call whose arguments were moved, where it is the same kind of leaf."""
     values = (call.inputs if delta.where == "input" else call.outputs) if call is not None else None
     if values is None or delta.leaf is None or delta.leaf >= len(values.signature.leaves):
@@ -176,8 +176,8 @@ def measure(pairs: list[ArrayPair], python: str, boot: Path, devices: int) -> li
 
 def _as_json(pair: ArrayPair) -> dict[str, Any]:
     return {
-        "original": str(pair.original),
-        "rewritten": str(pair.rewritten),
+        "original": pair.original,
+        "rewritten": pair.rewritten,
         "original_dtype": pair.original_dtype,
         "rewritten_dtype": pair.rewritten_dtype,
         "shape": pair.shape,
@@ -190,14 +190,10 @@ def _as_json(pair: ArrayPair) -> dict[str, Any]:
         "series": pair.series,
         "inputs_equal": pair.inputs_equal,
         "of_equal": pair.of_equal,
-        "before": _path(pair.before),
-        "rewritten_before": _path(pair.rewritten_before),
+        "before": pair.before,
+        "rewritten_before": pair.rewritten_before,
         "before_layout": pair.before_layout,
         "rewritten_before_shape": pair.rewritten_before_shape,
-        "nudged": _path(pair.nudged),
-        "nudged_before": _path(pair.nudged_before),
+        "nudged": pair.nudged,
+        "nudged_before": pair.nudged_before,
     }
-
-
-def _path(path: Path | None) -> str:
-    return str(path) if path is not None else ""

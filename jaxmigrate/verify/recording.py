@@ -68,19 +68,27 @@ class Given(NamedTuple):
         return any(mark in way for way in self.ways)
 
 
+class Stored(NamedTuple):
+    """Where the bytes of an array are: in which file, from where on, and how many there are."""
+
+    path: str
+    start: int
+    size: int
+
+
 @dataclass(frozen=True)
 class Values:
     """The arguments or the results of one call.
 
-    `text` holds the digests of its leaves as the log has them, None where it has none. `kept` of its leaves lie on disk
-    as `prefix` and their number.
+    `text` holds the digests of its leaves as the log has them, None where it has none. For each leaf
+    that is `kept` its number, and where in the file `arrays` its bytes begin and how many there are.
     """
 
     signature: Signature
     digest: str
     text: str | None
-    prefix: str
-    kept: tuple[int, ...]
+    arrays: str
+    kept: tuple[tuple[int, int, int], ...]
 
     @property
     def leaves(self) -> tuple[Digests, ...] | None:
@@ -89,9 +97,9 @@ class Values:
             return None
         return tuple(map(Digests.parse, self.text.split("\n")[: len(self.signature.leaves)]))
 
-    def array(self, leaf: int) -> Path | None:
-        """The file with the bytes of one leaf, where it was kept."""
-        return Path(f"{self.prefix}{leaf}") if leaf in self.kept else None
+    def array(self, leaf: int) -> Stored | None:
+        """Where the bytes of one leaf are, if it was kept."""
+        return next((Stored(self.arrays, *place) for number, *place in self.kept if number == leaf), None)
 
 
 @dataclass
@@ -232,9 +240,9 @@ class ProcessLog:
             del self.open_calls[order]
 
     def _values(self, record: Mapping[str, Any]) -> Values:
-        prefix = str(self.path.parent.parent / "arrays" / f"{self.pid}-{record['n']}-{record['k']}-")
-        signature = self.signatures[record["sig"]]
-        return Values(signature, record["digest"], record.get("leaves"), prefix, tuple(record.get("kept", ())))
+        arrays = str(self.path.parent.parent / "arrays" / str(self.pid))
+        kept = tuple(map(tuple, record.get("kept", ())))
+        return Values(self.signatures[record["sig"]], record["digest"], record.get("leaves"), arrays, kept)
 
 
 @dataclass

@@ -13,6 +13,7 @@ PRELUDE = """
 import jax, numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
 from jaxmigrate.verify.child import digest, together
+from jaxmigrate.verify.child.arrays import Arrays
 from jaxmigrate.verify.child.digest import View
 
 mesh = Mesh(jax.devices(), ("i",))
@@ -37,7 +38,7 @@ def read(state, original):
     return digest.digest_tree(begun, View(original, 8, False))
 
 def alone(state, original):
-    return [digest._describe(make(made), "", View(original, 8, False)) for make, made in state]
+    return [digest._describe(make(made), lambda pieces: None, View(original, 8, False)) for make, made in state]
 """
 
 BITS = f"""{PRELUDE}
@@ -103,15 +104,17 @@ for original in STRUCTURES:
 
 # Arrays that are gone are forgotten, and what comes to lie where they were is not taken for them.
 known = digest._KNOWN
+file = Arrays("unused")
+nowhere, anywhere = digest._Places(None, [0]), digest._Places(digest.Keep(None, lambda size: True, file), [0])
 for number in range(5000):
     value = jax.device_put(np.float32(number))
-    assert known.of([value], [""]) == ([None], [0])
+    assert known.of([value], nowhere) == ([None], [0])
     known.put([value], [number], [0])
-    assert known.of([value], [""]) == ([number], [])
-    assert known.of([value], ["to be kept"]) == ([None], [0])
+    assert known.of([value], nowhere) == ([number], [])
+    assert known.of([value], anywhere) == ([None], [0])
 assert len(known.entries) <= 2 * digest._FEWEST_KNOWN, len(known.entries)
 value.delete()
-assert known.of([value], [""]) == ([None], [0])
+assert known.of([value], nowhere) == ([None], [0])
 """
 
 

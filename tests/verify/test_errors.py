@@ -140,12 +140,12 @@ def test_patterns_along_the_mapped_axis(pattern: str, original: Any, rewritten: 
 def test_step_that_is_too_large(tmp_path: Path) -> None:
     before = np.random.RandomState(3).randn(8, 20).astype(np.float32)
     step = np.float32(1e-3) * np.random.RandomState(4).randn(8, 20).astype(np.float32)
-    paths = {}
+    stored = {}
     for name, array in (("before", before), ("original", before - step), ("rewritten", before - 8 * step)):
-        paths[name] = str(tmp_path / name)
-        array.tofile(paths[name])
+        array.tofile(tmp_path / name)
+        stored[name] = (str(tmp_path / name), 0, array.nbytes)
     pair = {
-        **paths,
+        **stored,
         "original_dtype": "float32",
         "rewritten_dtype": "float32",
         "shape": [8, 20],
@@ -165,9 +165,10 @@ def test_other_dtype_is_compared_by_value() -> None:
 
 
 def test_keys_and_flat_parts_are_read(tmp_path: Path) -> None:
-    np.arange(8, dtype=np.uint32).tofile(tmp_path / "keys")
-    assert load(str(tmp_path / "keys"), "key<fry>", [4]).shape == (4, 2)
-    assert load(str(tmp_path / "keys"), "uint32", [16]).shape == (8,)
+    np.arange(12, dtype=np.uint32).tofile(tmp_path / "arrays")
+    stored = (str(tmp_path / "arrays"), 8, 32)
+    assert load(stored, "key<fry>", [4]).tolist() == [[2, 3], [4, 5], [6, 7], [8, 9]]
+    assert load(stored, "uint32", [16]).shape == (8,)
 
 
 def test_empty_arrays() -> None:
@@ -212,7 +213,7 @@ def test_a_step_in_another_precision_is_measured_from_its_own_argument(tmp_path:
     for name, array in files.items():
         (tmp_path / name).write_bytes(array.tobytes())
     pair = {
-        **{name: str(tmp_path / name) for name in files},
+        **{name: (str(tmp_path / name), 0, array.nbytes) for name, array in files.items()},
         "original_dtype": "float64",
         "rewritten_dtype": "float32",
         "shape": [2, 12],

@@ -54,8 +54,8 @@ def test_the_rows_of_both_are_compared(tmp_path: Path, changed: int, within: boo
     rows[changed] += 1
     rows.tofile(tmp_path / "rewritten")
     pair = {
-        "original": str(tmp_path / "original"),
-        "rewritten": str(tmp_path / "rewritten"),
+        "original": (str(tmp_path / "original"), 0, 24 * 12),
+        "rewritten": (str(tmp_path / "rewritten"), 0, 32 * 12),
         "original_dtype": "float32",
         "rewritten_dtype": "float32",
         "shape": [8, 3, 3],

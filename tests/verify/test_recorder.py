@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
+import struct
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -19,19 +21,19 @@ from tests.verify.marked import PROGRAMS
 
 
 @pytest.fixture(scope="module")
-def kept() -> set[str]:
-    """The names of the arrays that the run left on disk."""
-    return set()
+def kept() -> dict[str, bytes]:
+    """What the processes of the run left on disk of arrays, by file."""
+    return {}
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory, kept: set[str]) -> Recording:
+def recorded(tmp_path_factory: pytest.TempPathFactory, kept: dict[str, bytes]) -> Recording:
     root = tmp_path_factory.mktemp("forms")
     (root / "program.py").write_text((PROGRAMS / "recorder_forms.py").read_text())
     request = VerifyRequest(root, (sys.executable, "-Wignore", "program.py"), {}, {}, ())
     with open_workshop(request, lambda _: None) as workshop:
         run = workshop.run("original", 1, None)
-        kept.update(path.name for path in (run.recording.folder / "arrays").iterdir())
+        kept.update((str(path), path.read_bytes()) for path in (run.recording.folder / "arrays").iterdir())
     assert run.summary.ok, run.summary.stderr_tail
     return run.recording
 
@@ -107,11 +109,50 @@ def test_repeated_slices_are_told_from_changed_ones(recorded: Recording) -> None
     assert len({same[0], last, first}) == 3
 
 
-def test_arrays_of_the_first_calls_are_kept(recorded: Recording, kept: set[str]) -> None:
+def test_arrays_of_the_first_calls_are_kept(recorded: Recording, kept: dict[str, bytes]) -> None:
     calls = calls_of(recorded, "layouts")
-    found = [call.number for call in calls if f"{main_log(recorded).pid}-{call.order}-in-0" in kept]
+    found = [call.number for call in calls if inputs_of(call).array(0) is not None]
     assert found == [*range(len(calls))]
     assert len(found) > KEEP_FIRST
+
+
+def test_kept_arrays_lie_one_after_the_other_in_one_file(recorded: Recording, kept: dict[str, bytes]) -> None:
+    both = [values for call in main_log(recorded).calls for values in (call.inputs, call.outputs) if values]
+    stored = sorted({found for values in both for leaf, *_ in values.kept if (found := values.array(leaf))})
+    ((path, data),) = kept.items()
+    assert {one.path for one in stored} == {path}
+    assert [one.start for one in stored] == [0, *itertools.accumulate(one.size for one in stored)][:-1]
+    assert sum(one.size for one in stored) == len(data)
+
+
+def test_kept_arrays_hold_their_bytes(recorded: Recording, kept: dict[str, bytes]) -> None:
+    for call in calls_of(recorded, "layouts")[:2]:
+        stored = inputs_of(call).array(0)
+        assert stored is not None
+        numbers = struct.unpack(f"{stored.size // 4}f", kept[stored.path][stored.start :][: stored.size])
+        assert numbers == tuple(range(len(numbers)))
+        assert len(numbers) == math.prod(leaves_of(call)[0].shape)
+
+
+def test_an_array_is_written_once_and_outlives_a_killed_program(tmp_path: Path) -> None:
+    program = """
+import os, signal
+import jax.numpy as jnp
+held = __jaxmigrate_mapped__("same", lambda x: x)(jnp.arange(4.0))
+__jaxmigrate_mapped__("killed", lambda x: os.kill(os.getpid(), signal.SIGKILL))(held)
+"""
+    (tmp_path / "program.py").write_text(program)
+    request = VerifyRequest(tmp_path, (sys.executable, "-Wignore", "program.py"), {}, {}, ())
+    with open_workshop(request, lambda _: None) as workshop:
+        run = workshop.run("original", 1, None)
+        first, last = run.recording.calls()
+        stored = inputs_of(last).array(0)
+        assert stored is not None
+        assert first.outputs is not None
+        assert stored == first.outputs.array(0) == inputs_of(first).array(0)  # and not written again
+        data = Path(stored.path).read_bytes()[stored.start :][: stored.size]
+    assert run.summary.signal == "SIGKILL"
+    assert struct.unpack("4f", data) == (0, 1, 2, 3)
 
 
 def test_nested_calls_know_what_is_around_them(recorded: Recording) -> None:

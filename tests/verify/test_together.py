@@ -78,13 +78,13 @@ for wrong in (False, True):
     for original in (True, False):
         values = [*arrays(wrong)]
         found = together_read(values[:-3], original)
-        alone = {number: _describe_device_array(values[number], "", View(original, 8, False)) for number in found}
+        alone = {at: _describe_device_array(values[at], lambda _: None, View(original, 8, False)) for at in found}
         read[f"{wrong} {original}"] = [found[number] == alone[number] for number in found]
         assert not together_read(values, original)
         values = [*few(wrong)]
         found = together_read(values, original)
         assert len(found) == len(values) == 10
-        alone = [_describe_device_array(value, "", View(original, 8, False)) for value in values]
+        alone = [_describe_device_array(value, lambda _: None, View(original, 8, False)) for value in values]
         assert [found[number] for number in range(10)] == alone
 print(json.dumps(read))
 

@@ -129,7 +129,7 @@ def content(pieces: list[Any], shape: Shape, replicas: str = "") -> Content:
     """The digests of an array whose bytes are those of `pieces`, one after the other: host arrays, or bytes."""
     cuts = _cuts(shape)
     are_bytes = all(isinstance(piece, bytes) for piece in pieces)
-    buffers = pieces if are_bytes else [_bytes_of(piece) for piece in pieces]
+    buffers = pieces if are_bytes else [bytes_of(piece) for piece in pieces]
     if sum(map(len, buffers)) <= SMALL:
         return _small_content(buffers, shape, cuts, replicas)
     if cuts.block is None:
@@ -275,7 +275,7 @@ def differing_copies(copies: list[Any]) -> list[int]:
     """The numbers of the arrays, or bytes, that do not hold the bytes of the first."""
     if isinstance(copies[0], bytes) and copies.count(copies[0]) == len(copies):
         return []
-    buffers = [_bytes_of(copy) for copy in copies]
+    buffers = [bytes_of(copy) for copy in copies]
     first = buffers[0]
     return [
         number
@@ -291,7 +291,7 @@ def _words(buffer: Any) -> Any:
     return np.frombuffer(buffer, np.uint64 if len(buffer) % 8 == 0 else np.uint8)
 
 
-def _bytes_of(array: Any) -> Any:
+def bytes_of(array: Any) -> Any:
     """The bytes of a host array where they are; bytes stay what they are."""
     import numpy as np
 
@@ -321,9 +321,3 @@ def digest_of_text(text: str) -> str:
 
 def _encode(state: Any) -> str:
     return binascii.b2a_base64(state.digest()[:DIGEST_BYTES], newline=False).decode()
-
-
-def write(place: str, pieces: list[Any]) -> None:
-    """Write the bytes of all pieces to a file."""
-    with open(place, "wb") as file:
-        file.writelines(_bytes_of(piece) for piece in pieces)

@@ -12,10 +12,11 @@ import weakref
 from collections.abc import Callable, Container, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
-from .content import Content, Leaf, Shape, content, digest_of_text, write
+from .arrays import Arrays
+from .content import Content, Leaf, Shape, content, digest_of_text
 from .shards import Pieces, pieces_of
 from .together import Asked, Together
 from .values import is_array
@@ -27,14 +28,18 @@ _LARGE_BYTES = 4 << 20
 NARROW = {"float64": "float32", "int64": "int32", "uint64": "uint32", "complex128": "complex64"}
 
 
+# The number of a leaf, where its bytes begin in the file of arrays, and how many there are.
+Kept = tuple[int, int, int]
+
+
 class Tree(NamedTuple):
-    """The leaves of one call's arguments or results; `kept` are the numbers of those that are on disk."""
+    """The leaves of one call's arguments or results; `kept` are the numbers of those on disk, and where these are."""
 
     paths: tuple[str, ...]
     nodes: str
     leaves: tuple[Leaf, ...]
     contents: tuple[Content, ...]
-    kept: tuple[int, ...]
+    kept: tuple[Kept, ...]
 
 
 class View(NamedTuple):
@@ -46,11 +51,49 @@ class View(NamedTuple):
 
 
 class Keep(NamedTuple):
-    """What of a call is left on disk: leaf number i as `prefix` + i, if it is one of `leaves` and `take` has room."""
+    """What of a call is left on disk: a leaf that is one of `leaves` and that `take` has room for, in `file`."""
 
-    prefix: str
     leaves: Container[int] | None
     take: Callable[[int], bool]
+    file: Arrays
+
+
+class _Stored(NamedTuple):
+    """Where an array is on disk: a process that was forked has another file."""
+
+    file: Arrays
+    place: tuple[int, int]
+
+
+class _Places:
+    """Leaves the bytes of some leaves on disk, and remembers where: those that are there are not written again."""
+
+    def __init__(self, keep: Keep | None, values: list[Any]) -> None:
+        self.keep = keep
+        self.wanted = [keep is not None and _is_wanted(keep, *leaf) for leaf in enumerate(values)]
+        self.found: dict[int, tuple[int, int]] = {}
+
+    def write(self, number: int, pieces: list[Any]) -> None:
+        """Leave the pieces of a leaf on disk, if it is wanted there."""
+        if self.keep is not None and self.wanted[number]:
+            self.found[number] = self.keep.file.write(pieces)
+
+    def has(self, number: int, stored: _Stored | None) -> bool:
+        """Whether a leaf need not be written: it is not wanted, or on disk in this process's file already."""
+        if self.keep is None or not self.wanted[number]:
+            return True
+        if stored is None or stored.file is not self.keep.file:
+            return False
+        self.found[number] = stored.place
+        return True
+
+    def stored(self, number: int) -> _Stored | None:
+        """Where a leaf is, if it has been written."""
+        return _Stored(self.keep.file, self.found[number]) if self.keep is not None and number in self.found else None
+
+    def kept(self) -> tuple[Kept, ...]:
+        """The leaves that are on disk."""
+        return tuple((number, *self.found[number]) for number in sorted(self.found))
 
 
 class Flat(NamedTuple):
@@ -62,7 +105,7 @@ class Flat(NamedTuple):
 
 
 class Begun(NamedTuple):
-    """A pytree that is being digested: its leaves, where to leave them if it `keeps` any, what is known of them.
+    """A pytree that is being digested: its leaves, where to leave those that are kept, what is known of them.
 
     `left` are the numbers of the leaves of which nothing is known, and that are not asked for together with others.
     """
@@ -70,8 +113,7 @@ class Begun(NamedTuple):
     values: list[Any]
     paths: tuple[str, ...]
     nodes: str
-    places: list[str]
-    keeps: bool
+    places: _Places
     known: list[Any]
     asked: Asked
     left: list[int]
@@ -89,12 +131,12 @@ def begin(flat: Flat, structures: Structures, keep: Keep | None) -> Begun:
     """Begin to digest a pytree of arguments or results, which need not be computed yet."""
     values = flat.values
     paths, nodes = structures.of(flat.tree, flat.treedef)
-    places = [_place(keep, number, value) for number, value in enumerate(values)] if keep else [""] * len(values)
+    places = _Places(keep, values)
     known, left = _KNOWN.of(values, places)
-    asked = structures.together.ask(values, [number for number in left if not places[number]] if keep else left)
+    asked = structures.together.ask(values, [number for number in left if not places.wanted[number]] if keep else left)
     if asked.numbers:
         left = sorted({*left}.difference(asked.numbers))
-    return Begun(values, paths, nodes, places, keep is not None, known, asked, left, structures)
+    return Begun(values, paths, nodes, places, known, asked, left, structures)
 
 
 def digest_tree(begun: Begun, view: View) -> Tree:
@@ -105,20 +147,21 @@ def digest_tree(begun: Begun, view: View) -> Tree:
     _KNOWN.put(values, described, begun.asked.numbers)
     left = [*begun.left, *(number for number in begun.asked.numbers if described[number] is None)]
     run = _threads().map if sum(_size(values[number]) for number in left) > _LARGE_BYTES else map
-    for number, found in zip(left, run(lambda number: _describe(values[number], places[number], view), left)):  # noqa: B905
+    described_left = run(lambda number: _describe(values[number], partial(places.write, number), view), left)
+    for number, found in zip(left, described_left):  # noqa: B905 - Python 3.9 has no strict
         described[number] = found
-    kept = tuple(number for number, place in enumerate(places) if place and os.path.exists(place))
+        _KNOWN.is_at(values[number], places.stored(number))
     leaves, contents = zip(*described) if described else ((), ())  # noqa: B905 - Python 3.9 has no strict
-    return Tree(begun.paths, begun.nodes, leaves, contents, kept)
+    return Tree(begun.paths, begun.nodes, leaves, contents, places.kept())
 
 
-def keep_values(values: list[Any], keep: Keep, view: View) -> tuple[int, ...]:
-    """Leave arrays on disk of which no digest is wanted; the numbers of those that are there."""
-    places = [_place(keep, number, value) for number, value in enumerate(values)]
-    for value, place in zip(values, places):  # noqa: B905 - Python 3.9 has no strict
-        if place:
-            _describe(value, place, view)
-    return tuple(number for number, place in enumerate(places) if place and os.path.exists(place))
+def keep_values(values: list[Any], keep: Keep, view: View) -> tuple[Kept, ...]:
+    """Leave arrays on disk of which no digest is wanted; those that are there."""
+    places = _Places(keep, values)
+    for number, value in enumerate(values):
+        if places.wanted[number]:
+            _describe(value, partial(places.write, number), view)
+    return places.kept()
 
 
 def _threads() -> ThreadPoolExecutor:
@@ -136,10 +179,8 @@ def _is_none(value: Any) -> bool:
     return value is None
 
 
-def _place(keep: Keep | None, number: int, value: Any) -> str:
-    if keep is None or (keep.leaves is not None and number not in keep.leaves):
-        return ""
-    return f"{keep.prefix}{number}" if keep.take(_size(value)) else ""
+def _is_wanted(keep: Keep, number: int, value: Any) -> bool:
+    return (keep.leaves is None or number in keep.leaves) and keep.take(_size(value))
 
 
 def _size(value: Any) -> int:
@@ -218,15 +259,18 @@ def wait_for(tree: Any, begun: Begun | None) -> None:
             value.block_until_ready()
 
 
-def _describe(value: Any, place: str, view: View) -> tuple[Leaf, Content]:
+_Write = Callable[[list[Any]], None]
+
+
+def _describe(value: Any, write: _Write, view: View) -> tuple[Leaf, Content]:
     if value is None:
         return Leaf("none", "None", (), False), _NOTHING
     if isinstance(value, SCALARS) and not hasattr(value, "dtype"):
         return _describe_scalar(value, view)
     try:
         if is_array(type(value)):
-            return _describe_device_array(value, place, view)
-        return _describe_host_array(value, place, view)
+            return _describe_device_array(value, write, view)
+        return _describe_host_array(value, write, view)
     except Exception as error:  # noqa: BLE001 - a leaf that cannot be handled must not stop the program
         return Leaf("unreadable", f"{_type_name(type(value))}: {error}", (), False), _NOTHING
 
@@ -265,7 +309,7 @@ def _as_seen(array: Any, view: View) -> Any:
         return array.astype(narrow)
 
 
-def _describe_host_array(value: Any, place: str, view: View) -> tuple[Leaf, Content]:
+def _describe_host_array(value: Any, write: _Write, view: View) -> tuple[Leaf, Content]:
     import numpy as np
 
     if isinstance(value, type) or not (isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__")):
@@ -275,12 +319,11 @@ def _describe_host_array(value: Any, place: str, view: View) -> tuple[Leaf, Cont
         return Leaf("static", _type_name(type(value)), (), False), _NOTHING
     array = _as_seen(array, view)
     found = content([array], Shape(view.original, view.devices, array.shape))
-    if place:
-        write(place, [array])
+    write([array])
     return Leaf("array", array.dtype.name, array.shape, False), found
 
 
-def _describe_device_array(value: Any, place: str, view: View) -> tuple[Leaf, Content]:
+def _describe_device_array(value: Any, write: _Write, view: View) -> tuple[Leaf, Content]:
     import jax
 
     name = _dtype_name(value.dtype)
@@ -297,8 +340,7 @@ def _describe_device_array(value: Any, place: str, view: View) -> tuple[Leaf, Co
     if pieces.apart:
         stacked = Shape(view.original, view.devices, (len(pieces.apart), *pieces.apart[0].shape), len(pieces.apart))
         found = found._replace(stacked=content(pieces.apart, stacked).whole)
-    if place:
-        write(place, pieces.arrays)
+    write(pieces.arrays)
     described = (Leaf(kind, name, shape, weak), found)
     _KNOWN.put([value], [described], [0])
     return described
@@ -327,16 +369,16 @@ class _Known:
     """
 
     def __init__(self) -> None:
-        self.entries: dict[int, tuple[Any, _Described]] = {}
+        self.entries: dict[int, tuple[Any, _Described, _Stored | None]] = {}
         self.room = _FEWEST_KNOWN
 
-    def of(self, values: list[Any], places: list[str]) -> tuple[list[Any], list[int]]:
-        """What is known of each value that has no place on disk, and the numbers of those of which nothing is."""
+    def of(self, values: list[Any], places: _Places) -> tuple[list[Any], list[int]]:
+        """What is known of each value, and the numbers of those of which nothing is, or that are to be written."""
         known: list[_Described | None] = [None] * len(values)
         unknown = []
         for number, value in enumerate(values):
             entry = self.entries.get(id(value))
-            if entry is None or entry[0]() is not value or value.is_deleted() or places[number]:
+            if entry is None or entry[0]() is not value or value.is_deleted() or not places.has(number, entry[2]):
                 unknown.append(number)
             else:
                 known[number] = entry[1]
@@ -346,9 +388,15 @@ class _Known:
         """Keep what was found of the values with these numbers, for as long as they live."""
         for number in numbers:
             if described[number] is not None:
-                self.entries[id(values[number])] = (weakref.ref(values[number]), described[number])
+                self.entries[id(values[number])] = (weakref.ref(values[number]), described[number], None)
         if len(self.entries) > self.room:
             self._forget()
+
+    def is_at(self, value: Any, stored: _Stored | None) -> None:
+        """Remember where on disk a value is of which something is known."""
+        entry = self.entries.get(id(value))
+        if stored is not None and entry is not None and entry[0]() is value:
+            self.entries[id(value)] = (*entry[:2], stored)
 
     def _forget(self) -> None:
         for number, entry in [*self.entries.items()]:

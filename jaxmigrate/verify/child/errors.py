@@ -16,6 +16,8 @@ from . import rounding
 from .drift import drifts
 
 Array = Any
+# In which file an array is, where its bytes begin, and how many there are.
+Stored = tuple[str, int, int]
 
 
 class Pair(NamedTuple):
@@ -114,12 +116,14 @@ def _rows_of_both(a: Array, b: Array, nudged: Array | None) -> tuple[Array, Arra
     return rows[:count], b[:count], nudged.reshape(rows.shape)[:count] if nudged is not None else None
 
 
-def load(path: str, dtype: str, shape: list[int]) -> Array:
-    """The array in a file of row-major bytes.
+def load(stored: Stored, dtype: str, shape: list[int]) -> Array:
+    """The array that is stored as row-major bytes.
 
     Of keys it is their data, with one more axis; of an array that other processes hold a part of, it is flat.
     """
-    numbers = np.fromfile(path, np.uint32 if dtype.startswith("key<") else _dtype(dtype))
+    path, start, size = stored
+    kind = np.dtype(np.uint32) if dtype.startswith("key<") else _dtype(dtype)
+    numbers = np.fromfile(path, kind, size // kind.itemsize, offset=start)
     if dtype.startswith("key<"):
         return numbers.reshape([*shape, -1])
     return numbers.reshape(shape) if numbers.size == np.prod(shape, dtype=int) else numbers

@@ -11,6 +11,8 @@ from types import FrameType
 from . import log
 
 _SAID: set[str] = set()
+# Where an absolute path leads is asked once: a process has a thousand modules.
+_LOOKED_AT: set[str] = set()
 _COPY: list[str] = []
 
 
@@ -42,9 +44,13 @@ def place_in_project(frame: FrameType | None) -> str:
 
 
 def _files(project: str) -> Iterator[str]:
-    """The files of the loaded modules; a notebook has no module of its own, and is the program itself."""
+    """The files of the modules loaded since; a notebook has no module of its own, and is the program itself."""
     found = [vars(module).get("__file__") for module in [*sys.modules.values()] if hasattr(module, "__dict__")]
     for name in (*found, *getattr(sys, "argv", [])[:1]):
-        path = os.path.realpath(name) if isinstance(name, str) and name else ""
+        if not isinstance(name, str) or not name or name in _LOOKED_AT:
+            continue
+        if os.path.isabs(name):
+            _LOOKED_AT.add(name)
+        path = os.path.realpath(name)
         if path.startswith(project) and os.path.isfile(path):
             yield path[len(project) :].replace(os.sep, "/")

@@ -14,6 +14,7 @@ import time
 from typing import Any
 
 from . import processes
+from .arrays import Arrays
 
 # Bytes of leaf digests in one log; beyond it only the digest of whole calls is written.
 DETAIL_BYTES = 128 << 20
@@ -45,6 +46,7 @@ class _Log:
         self.numbers: dict[tuple[str, str], int] = {}
         self.detail = 0
         self.kept = 0
+        self.arrays = Arrays(CONFIG["arrays"])
 
     def write(self, record: dict[str, Any]) -> None:
         data = _ENCODER.encode(record).encode() + b"\n"

@@ -402,7 +402,7 @@ class _Call:
         self.record("in", begun, digest.keep_values(values, keep, _view("in")) if keep else ())
         return values
 
-    def record(self, where: str, begun: digest.Begun, kept: tuple[int, ...] = ()) -> None:
+    def record(self, where: str, begun: digest.Begun, kept: tuple[digest.Kept, ...] = ()) -> None:
         """Log the arguments or the results; `kept` are those that are on disk besides."""
         described = digest.digest_tree(begun, _view(where))
         both = zip(described.leaves, described.contents)  # noqa: B905 - Python 3.9 has no strict
@@ -415,7 +415,7 @@ class _Call:
         }
         digests = "\n".join([found.text() for found in described.contents])
         is_detailed = log.is_detailed(self.number, len(described.leaves)) and self.log.take_detail(len(digests))
-        if begun.keeps or is_detailed:
+        if begun.places.keep is not None or is_detailed:
             record["leaves"] = digests
         if described.kept or kept:
             record["kept"] = described.kept or kept
@@ -438,8 +438,7 @@ class _Call:
             log.CONFIG["keep"] is not None and not log.CONFIG["nudge"]
         ):
             return None
-        prefix = os.path.join(log.CONFIG["arrays"], f"{os.getpid()}-{self.order}-{where}-")
-        return None if leaves == () else digest.Keep(prefix, leaves, self._take)
+        return None if leaves == () else digest.Keep(leaves, self._take, self.log.arrays)
 
     def _is_rare(self) -> bool:
         return self.number < log.CONFIG["keep_first"] or not self.number & (self.number - 1)
