@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from typing import Literal
 
 from jaxmigrate.flow.variance import loaded_beside
 from jaxmigrate.program.mentions import defined, mentioned, reached
@@ -22,15 +23,17 @@ from jaxmigrate.program.values import Constant
 CALLS = frozenset(
     {"custom_partitioning", "host_callback", "hcb", "inspect_array_sharding", "io_callback", "pure_callback"}
 )
-# What makes meshes, or lays out arrays on one of its own, whose axis has another name
-MESHES = frozenset(
-    {"Mesh", "make_mesh", "replicate", "prefetch_to_device", "device_put_replicated", "device_put_sharded"}
-)
+MESHES = frozenset({"Mesh", "make_mesh"})
+# What lays out stacked arrays on a mesh of its own, whose axis has another name
+PLACERS = frozenset({"replicate", "prefetch_to_device", "device_put_replicated", "device_put_sharded"})
 
 
-def lays_out_arguments(site: MappedSite, resolver: Resolver) -> bool:
-    """Whether a map may reach a call of the host, by the names that its function mentions, beside other axes."""
-    if not has_host_calls(site.module, resolver):
+def lays_out_arguments(site: MappedSite, resolver: Resolver, *, stacked: bool = True) -> bool:
+    """Whether a map may reach a call of the host, by the names that its function mentions, beside other axes.
+
+    Libraries lay out only stacked arrays on meshes of their own: where no argument is one, these do not count.
+    """
+    if not has_host_calls(site.module, resolver, stacked=stacked):
         return False
     found = site.mapped.expression if site.mapped is not None else None
     definitions = _defined(loaded_beside(resolver, site.module), resolver)
@@ -38,18 +41,26 @@ def lays_out_arguments(site: MappedSite, resolver: Resolver) -> bool:
     return unseen or not CALLS.isdisjoint(reached(_started(site), definitions))
 
 
-@once_each
-def has_host_calls(module: Module, resolver: Resolver) -> bool:
+def has_host_calls(module: Module, resolver: Resolver, *, stacked: bool = True) -> bool:
     """Whether what runs with a module calls the host, and arrays there may lie on meshes whose axes differ in name."""
+    found = _meshes(module, resolver)
+    return found == "several" or (stacked and found == "a library's")
+
+
+@once_each
+def _meshes(module: Module, resolver: Resolver) -> Literal["", "a library's", "several"]:
+    """Whose meshes arrays may lie on, beside that of the maps, where what runs with a module calls the host."""
     if not _calls_host(resolver.project.program):
-        return False
+        return ""
     beside = loaded_beside(resolver, module)
     if not _calls_host(beside):
-        return False
+        return ""
     mapped = (one for one in resolver.project.named if one in beside)
     axes = {axis_of(site, resolver) for one in mapped for site in mapped_sites(one, resolver)}
     named = axes - {None, Constant(None)}  # a map of no name takes that of the others
-    return len(named) > 1 or any(not MESHES.isdisjoint(one.table.named) for one in beside)
+    if len(named) > 1 or any(not MESHES.isdisjoint(one.table.named) for one in beside):
+        return "several"
+    return "a library's" if any(not PLACERS.isdisjoint(one.table.named) for one in beside) else ""
 
 
 def _calls_host(modules: Iterable[Module]) -> bool:
