@@ -13,6 +13,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+import libcst as cst
+
 from jaxmigrate.program.operations import (
     Define,
     DropArgument,
@@ -71,7 +73,10 @@ def rewritten_in_parts(
     """
     if not statements or any(c in text for c in "\r\f") or _STANDS_FOR in text:
         return None
-    return _Parts(text, operations, statements, rewrite).joined()
+    try:
+        return _Parts(text, operations, statements, rewrite).joined()
+    except (cst.ParserSyntaxError, LookupError):
+        return None  # a part that begins with `elif`, say, cannot stand by itself; what else is wrong, the whole says
 
 
 class _Parts:

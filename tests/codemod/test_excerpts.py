@@ -150,3 +150,9 @@ def test_libcst_holds_no_more_than_a_part(monkeypatch: pytest.MonkeyPatch) -> No
     assert after == text.replace("tree_map", "tree.map")
     assert len(parsed) > 1
     assert max(parsed) < 10_000 < len(text)
+
+
+def test_a_part_that_begins_with_elif_is_done_with_the_whole() -> None:
+    text = f"{HEAD}def f(x):\n    if x:\n        return 1\n    elif jax.tree_map(abs, x):\n        return 2\n"
+    after = fix_files({"main.py": text})["main.py"]
+    assert after == text.replace("tree_map", "tree.map")
