@@ -15,6 +15,7 @@ import pytest
 from jaxmigrate.migrate.plan import Plan
 from tests.layouts.running import Files, Program, plan, run_all
 from tests.layouts.table import careless, expected, provable, traps
+from tests.longer import chosen
 
 TRAPS = traps()
 PROVABLE = provable()
@@ -35,12 +36,6 @@ def cases(names: Iterable[str], known: Mapping[str, str] = MappingProxyType({}))
     return found
 
 
-def chosen(request: pytest.FixtureRequest) -> set[str]:
-    """The programs that the tests of this run need the outcomes of."""
-    items = [item for item in request.session.items if item.path == request.path and isinstance(item, pytest.Function)]
-    return {str(item.callspec.params["name"]) for item in items if "outcomes" in item.fixturenames}
-
-
 @functools.cache
 def planned(name: str) -> Plan:
     """What fix will do to a program."""
@@ -58,7 +53,7 @@ def outcomes(request: pytest.FixtureRequest) -> Outcomes:
 
     A program that fix cannot plan has no outcome: the test that asks for its files says why.
     """
-    names = chosen(request)
+    names = chosen(request, "name")
     programs: list[Program] = []  # what is made of one program side by side: JAX compiles what they share once
     for name, files in EVERY.items():
         if name not in names:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import functools
 import itertools
-from typing import Any
 
 import pytest
 
 from jaxmigrate.migrate import fix_files
 from tests.flags import UNOPTIMISED
+from tests.longer import chosen, every_second_long
 from tests.migrate.forms.covering import AT_RUN_TIME, SIZE, at, completed, covering, index_of, shuffled, violating
 from tests.migrate.forms.dimensions import DIMENSIONS, EXCLUDED, SHOWN, excluded
 from tests.migrate.forms.programs import files_of
@@ -25,17 +25,6 @@ SEED = 0
 def table() -> list[dict[str, str]]:
     pairs = covering(2, SEED)
     return [*pairs, *covering(3, SEED, AT_RUN_TIME, pairs)]
-
-
-def every_second_long(count: int) -> list[Any]:
-    """The places of a table as parameters of a test, every second one marked long."""
-    return [pytest.param(place, marks=[pytest.mark.long] if place % 2 else []) for place in range(count)]
-
-
-def chosen(request: pytest.FixtureRequest, fixture: str) -> list[int]:
-    """The places that the tests of this run need a fixture for."""
-    items = [item for item in request.session.items if item.path == request.path and isinstance(item, pytest.Function)]
-    return [int(str(item.callspec.params["place"])) for item in items if fixture in item.fixturenames]
 
 
 TABLE = table()
@@ -50,7 +39,7 @@ def fixed(place: int) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def verdicts(request: pytest.FixtureRequest) -> dict[str, str]:
     """What is wrong with each program of the table, by its place; nothing where both agree."""
-    programs = (Program(str(i), files_of(TABLE[i]), fixed(i)) for i in chosen(request, "verdicts"))
+    programs = (Program(str(i), files_of(TABLE[i]), fixed(i)) for i in sorted(chosen(request, "place")))
     found = run(programs, flags=UNOPTIMISED)  # test_forms.py compares every form as XLA optimises it
     return {v.name: "" if v.verdict == "agrees" else f"{v.verdict}: {v.text[:3000]}" for v in found}
 
@@ -77,7 +66,7 @@ def direct(place: int) -> tuple[dict[str, str], dict[str, str]]:
 @pytest.fixture(scope="module")
 def direct_verdicts(request: pytest.FixtureRequest) -> dict[str, str]:
     """What is wrong with each program whose rewrite shows its shard_map."""
-    programs = (Program(str(i), *direct(i)) for i in chosen(request, "direct_verdicts"))
+    programs = (Program(str(i), *direct(i)) for i in sorted(chosen(request, "place")))
     found = run(programs, flags=UNOPTIMISED)
     return {v.name: "" if v.verdict == "agrees" else f"{v.verdict}: {v.text[:3000]}" for v in found}
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.longer import chosen
 from tests.verify.galleries import GALLERY, fault, judged, programs, text_of
 from tests.verify.gallery_cases import CASES
 
@@ -25,10 +26,9 @@ def cases() -> list[Any]:
 @pytest.fixture(scope="module")
 def faults(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> dict[str, Future[Faults]]:
     """What is wrong with the verdicts on each program's migrations; two programs are verified at a time."""
-    items = [item for item in request.session.items if item.path == request.path and hasattr(item, "callspec")]
-    chosen = {str(item.callspec.params["name"]) for item in items}
     root = tmp_path_factory.mktemp("gallery").resolve()
-    quick = [case for case in QUICK if case.name in chosen]
+    asked = chosen(request, "name")
+    quick = [case for case in QUICK if case.name in asked]
     befores = programs(root, quick)
 
     def of_program(program: str) -> Faults:

@@ -15,6 +15,7 @@ import pytest
 from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.migrate.project import plan_sources
 from tests.flow.variance.unwritten import unwritten
+from tests.longer import every_second_long
 
 BODIES = Path(__file__).with_name("bodies.txt").read_text("utf-8").splitlines()
 CHUNKS = 16
@@ -109,7 +110,7 @@ def test_what_differs_is_followed(chunk: int) -> None:
         assert {line: one for line, one in layouts(lines, "loss * loss").items() if one != "stacked"} == {}
 
 
-@pytest.mark.parametrize("chunk", [pytest.param(n, marks=[pytest.mark.long] if n % 2 else []) for n in range(CHUNKS)])
+@pytest.mark.parametrize("chunk", every_second_long(CHUNKS))
 def test_what_is_equal_is_followed(chunk: int) -> None:
     for lines in programs([line for line in BODIES[chunk::CHUNKS] if line.startswith("=")]):
         assert {line: one for line, one in layouts(lines, "kept['loss'] * 2").items() if one != "replicated"} == {}
