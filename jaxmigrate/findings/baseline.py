@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -59,16 +59,20 @@ def write(findings: Iterable[Finding], file: Path) -> None:
     Raises:
         BaselineError: The file cannot be written.
     """
-    counted = Counter(_entry(finding, file) for finding in findings)
-    entries = [
-        {"path": path, "code": code, "message": message, "count": count}
-        for (path, code, message), count in sorted(counted.items())
-    ]
-    text = json.dumps({"version": VERSION, "findings": entries}, indent=2, ensure_ascii=False) + "\n"
+    text = as_json(Counter(_entry(finding, file) for finding in findings))
     try:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
         raise BaselineError(f"{file}: the baseline cannot be written: {error.strerror or error}") from error
+
+
+def as_json(counts: Mapping[Entry, int], version: int = VERSION) -> str:
+    """A baseline with so many of each entry."""
+    entries = [
+        {"path": path, "code": code, "message": message, "count": count}
+        for (path, code, message), count in sorted(counts.items())
+    ]
+    return json.dumps({"version": version, "findings": entries}, indent=2, ensure_ascii=False) + "\n"
 
 
 def _read(file: Path) -> Counter[Entry]:

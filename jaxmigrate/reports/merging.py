@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
-from jaxmigrate.findings import Finding, finding_from_json
+from jaxmigrate.findings import Finding, baseline, finding_from_json
 from jaxmigrate.reports.lint_result import LintResult
 from jaxmigrate.sources import SourceError
 
@@ -34,8 +34,8 @@ def documents(texts: Mapping[str, str]) -> dict[str, Any]:
     """
     found = {name: _loaded(text, name) for name, text in texts.items()}
     if len({is_baseline(document) for document in found.values()}) > 1:
-        baseline = next(name for name, document in found.items() if is_baseline(document))
-        raise NotMergeable(f"{baseline}: is a baseline, unlike others that were given")
+        name = next(name for name, document in found.items() if is_baseline(document))
+        raise NotMergeable(f"{name}: is a baseline, unlike others that were given")
     return found
 
 
@@ -92,12 +92,8 @@ def _in_order(told: Iterable[_Told]) -> list[_Told]:
 def merged_baseline(baselines: Iterable[Mapping[str, Any]]) -> str:
     """One baseline: they are of no shard, so that entries are counted together."""
     several = list(baselines)
-    counts = Counter[tuple[str, str, str]]()
+    counts = Counter[baseline.Entry]()
     for document in several:
         for entry in document["findings"]:
             counts[entry["path"], entry["code"], entry["message"]] += entry["count"]
-    entries = [
-        {"path": path, "code": code, "message": message, "count": count}
-        for (path, code, message), count in sorted(counts.items())
-    ]
-    return json.dumps({**several[0], "findings": entries}, indent=2, ensure_ascii=False) + "\n"
+    return baseline.as_json(counts, several[0]["version"])
