@@ -383,6 +383,52 @@ def test_what_a_package_imports_from_beside_it_shares_its_module() -> None:
     assert "from .sharding import" in after["pkg/b.py"]
 
 
+STEP = "import jax\n\np = jax.pmap(lambda x: x.sum(), 'i')\nn = jax.device_count()\n"
+
+
+def test_parts_of_a_package_share_a_module_in_it() -> None:
+    files = {
+        "pkg/__init__.py": "from .train import loop\nfrom . import predict\n",
+        "pkg/train/__init__.py": "",
+        "pkg/train/loop.py": "from .more import m\n" + STEP,
+        "pkg/train/more.py": "m = 1\n",
+        "pkg/predict/__init__.py": "from .one import n\n",
+        "pkg/predict/one.py": "from .two import m\n" + STEP,
+        "pkg/predict/two.py": "m = 1\n",
+    }
+    after = fix_files(files)
+    assert [name for name, text in after.items() if "def get_mesh" in text] == ["pkg/sharding.py"]
+    assert all("from ..sharding import" in after[name] for name in ("pkg/train/loop.py", "pkg/predict/one.py"))
+    apart = fix_files({**files, "pkg/__init__.py": ""})  # they may be packages of their own
+    assert "pkg/sharding.py" not in apart
+
+
+def test_packages_side_by_side_share_a_module_of_the_one_that_the_others_import() -> None:
+    files = {
+        "tools/__init__.py": "",
+        "tools/a.py": "from tools.b import m\n" + STEP,
+        "tools/b.py": "m = 1\n",
+        "core/__init__.py": "",
+        "core/c.py": "from core.d import m\nfrom tools.b import m\n" + STEP,
+        "core/d.py": "m = 1\n",
+    }
+    after = fix_files(files)
+    assert [name for name, text in after.items() if "def get_mesh" in text] == ["tools/sharding.py"]
+    assert all("from tools.sharding import" in after[name] for name in ("tools/a.py", "core/c.py"))
+    apart = fix_files({**files, "core/c.py": "from core.d import m\n" + STEP})  # one may be installed alone
+    assert "tools/sharding.py" not in apart
+
+
+def test_files_that_no_import_can_name_are_scripts(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "__init__.py").write_text("")
+    for name in ("train-a.py", "train-b.py"):
+        (tmp_path / name).write_text(STEP)
+    after = written(tmp_path)
+    assert "from sharding import" in after["train-a.py"]
+    assert "def get_mesh" in after["sharding.py"]
+
+
 def test_a_file_has_only_what_it_needs_of_a_shared_function() -> None:
     """Another program of the same run may need more of it."""
     guard = "import jax\nN = jax.device_count(), jax.process_index()\n"

@@ -1,0 +1,180 @@
+"""The folders from which files can import a module that is put there, as their imports show it.
+
+Packages of one program have one such folder: the package that holds them all, or a package beside theirs that all the
+others import from already.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jaxmigrate.program.modules import Module, Project, read_utf8
+
+LEVELS = 3  # folders above a script that may say how it is started
+STARTERS = {".md", ".rst", ".sh", ".toml", ".cfg", ".yml", ".yaml", "Makefile", "Dockerfile", "setup.py"}
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """A folder that can hold a module, and what stands before the module's name in an import.
+
+    `root` is the folder from which the absolute imports of the file are found, where they show it.
+    """
+
+    folder: Path
+    prefix: str
+    root: Path | None = None
+
+
+def homes_of(users: Sequence[Module], modules: Sequence[Module], project: Project) -> dict[Module, Home]:
+    """The home of each file of which the imports show one; files of one program have one in common where they can."""
+    own = {m: home for m in users if (home := _home(m, modules, project)) is not None}
+    return _beside(_within_one_package(own, project), project)
+
+
+def _within_one_package(homes: Mapping[Module, Home], project: Project) -> dict[Module, Home]:
+    """The homes, with the package that holds several of them in the place of its parts."""
+    chains = {home.folder: _packages_around(home, project) for home in homes.values()}
+
+    def common(home: Home) -> Path:
+        others = (chain for folder, chain in chains.items() if folder != home.folder)
+        shared = (next((one for one in chains[home.folder] if one in chain), home.folder) for chain in others)
+        return min(shared, key=lambda folder: len(folder.parts), default=home.folder)
+
+    return {m: home if (top := common(home)) == home.folder else _inside(m, top) for m, home in homes.items()}
+
+
+def _inside(module: Module, package: Path) -> Home:
+    return Home(package, "." * len(module.path.relative_to(package).parts))
+
+
+def _packages_around(home: Home, project: Project) -> list[Path]:
+    """A home, and the packages that it is a part of, from the inside: those that import it as one."""
+    found = [home.folder]
+    while home.root is None and home.prefix.startswith(".") and _is_part(found[-1], project):
+        found.append(found[-1].parent)
+    return found
+
+
+def _is_part(package: Path, project: Project) -> bool:
+    """Whether the package around another one imports it, so that both are always imported as one."""
+    start = package.parent / "__init__.py"
+    text = project.text(start) if project.has(package / "__init__.py") and project.has(start) else None
+    try:
+        statements = ast.parse(text or "").body
+    except SyntaxError:
+        return False
+    for node in statements:
+        if isinstance(node, ast.ImportFrom) and node.level == 1:
+            names = [node.module] if node.module else [alias.name for alias in node.names]
+            if any(name.partition(".")[0] == package.name for name in names):
+                return True
+    return False
+
+
+def _beside(homes: Mapping[Module, Home], project: Project) -> dict[Module, Home]:
+    """The homes, with one package for all whose imports are found from one folder, if all others import from it."""
+    found = dict(homes)
+    for root in {home.root for home in homes.values()} - {None}:
+        assert root is not None
+        group = [m for m, home in homes.items() if home.root == root]
+        if len({homes[m].folder for m in group}) > 1:
+            tops = {m: {top for one, top, dotted in _roots(m, project) if one == root and dotted} for m in group}
+            inside = {m: m.path.relative_to(root).parts[0] for m in group}
+            every = sorted(t for t in set().union(*tops.values()) if all(t in tops[m] or inside[m] == t for m in group))
+            if every:
+                top = max(every, key=lambda one: sum(inside[m] == one for m in group))
+                found |= {m: Home(root / top, f"{top}.", root) for m in group if homes[m].folder != root / top}
+    return found
+
+
+def _home(module: Module, modules: Sequence[Module], project: Project) -> Home | None:
+    """The folder from which a file can surely import, if anything shows one; a package comes before a script's."""
+    level = max((n.level for n in module.tree.body if isinstance(n, ast.ImportFrom)), default=0)
+    own = list(_roots(module, project))
+    others = (found for other in modules if other is not module for found in _roots(other, project, module.path))
+    for root, first, is_dotted in sorted([*own, *others], key=lambda one: not one[2]):
+        if module.path.is_relative_to(root):
+            if not is_dotted:
+                return Home(root, "", root)
+            dots = len(module.path.relative_to(root / first).parts) if level and not own else 0
+            return Home(root / first, "." * dots or f"{first}.", root)
+    if level:
+        return Home(module.path.parents[level - 1], "." * level)
+    if any(_imports_as_part(other, module.path) for other in modules if other is not module):
+        return Home(module.path.parent, ".")
+    return Home(module.path.parent, "") if _is_script(module) else None
+
+
+def _imports_as_part(module: Module, target: Path) -> bool:
+    """Whether a file imports another one as a part of the package that both are in."""
+    for node in module.tree.body:
+        if isinstance(node, ast.ImportFrom) and 0 < node.level <= len(module.path.parents):
+            folder = module.path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
+            names = (alias.name for alias in node.names)
+            if target == folder.with_suffix(".py") or (target.parent == folder and target.stem in names):
+                return True
+    return False
+
+
+def _is_script(module: Module) -> bool:
+    """Whether a file is run by its path, so that it can import what stands beside it.
+
+    It has a part that runs only so, or a name that no import statement can say, and neither its folder nor one of the
+    files that say how programs are started shows that it is part of a package.
+    """
+    folder, stem = module.path.parent, module.path.stem
+    is_part = (folder / "__init__.py").exists() or not any(map(_runs_by_path, module.tree.body))
+    if is_part and stem.isidentifier():
+        return False
+    return not any(f"{folder.name}.{stem}" in text for text in _ways_to_start(folder))
+
+
+def _runs_by_path(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.If) and "__main__" in ast.unparse(statement.test)
+
+
+@functools.lru_cache(maxsize=256)
+def _ways_to_start(folder: Path) -> tuple[str, ...]:
+    """The texts in a folder and the next ones above it, up to the repository's, that may name a file as a module."""
+    found: list[str | None] = []
+    for above in (folder, *folder.parents[:LEVELS]):
+        if above.is_dir():
+            found += [read_utf8(path) for path in above.iterdir() if {path.suffix, path.name} & STARTERS]
+        if (above / ".git").exists():
+            break
+    return tuple(text for text in found if text is not None)
+
+
+def _roots(module: Module, project: Project, target: Path | None = None) -> Iterator[tuple[Path, str, bool]]:
+    """The folders from which absolute imports of a file are found, with the first part of their dotted names.
+
+    With a target only those that import that file.
+    """
+    for name, path in _imports(module, project):
+        if target is not None and path != target:
+            continue
+        parts = name.split(".")
+        stem = path.parent if path.name == "__init__.py" else path.with_suffix("")
+        if stem.parts[-len(parts) :] == tuple(parts):
+            yield Path(*stem.parts[: -len(parts)]), parts[0], len(parts) > 1 or path.name == "__init__.py"
+
+
+def _imports(module: Module, project: Project) -> Iterator[tuple[str, Path]]:
+    """The absolute imports of a file that lead to files of the project."""
+    for statement in module.table.import_statements:
+        names: list[str] = []
+        if isinstance(statement, ast.Import):
+            names = [alias.name for alias in statement.names]
+        elif not statement.level and statement.module:
+            names = [statement.module, *(f"{statement.module}.{alias.name}" for alias in statement.names)]
+        for name in names:
+            known = name.partition(".")[0] in sys.stdlib_module_names  # whatever a folder of that name holds
+            path = None if known else project.find(module, name)
+            if path is not None:
+                yield name, path
