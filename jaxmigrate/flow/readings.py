@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator
 from jaxmigrate.flow.axis_symbols import has_symbols
 from jaxmigrate.flow.meshes import axes_with_one_device, length_of_devices
 from jaxmigrate.flow.specs import out_vars, spec_axes, spec_calls, spec_var, varies
-from jaxmigrate.flow.variance import EQUAL, MAY, AbstractValue, Level, Reading, read
+from jaxmigrate.flow.variance import EQUAL, MAY, AbstractValue, Level, Mode, Reading, read
 from jaxmigrate.flow.variance.lattice import DATA
 from jaxmigrate.program.collectives import ONE_AXIS_MAPS, PMAPS, SHARD_MAPS, TRANSPARENT, VMAP, argument
 from jaxmigrate.program.library import named
@@ -164,9 +164,8 @@ def read_map(
     """
     values = [EQUAL if n in equal else value for n, value in enumerate(arguments(found, resolver))]
     given = {k: v for k, v in zip(found.parameters(), values, strict=True) if k not in omitted}
-    checked = refuses_varying(found, resolver)
-    modes = {"trusting": trusting, "checked": checked, "local": local}
-    return read(found.mapped, [], found.axes or frozenset(), resolver, given, lenient=True, **modes)
+    mode = Mode(trusting, lenient=True, local=local, checked=refuses_varying(found, resolver))
+    return read(found.mapped, [], found.axes or frozenset(), resolver, given, mode)
 
 
 def arguments(found: DeviceMap, resolver: Resolver) -> list[AbstractValue]:

@@ -15,7 +15,7 @@ from jaxmigrate.flow.layout.idioms import BROADCASTS, REPLICATES, STACKS
 from jaxmigrate.flow.mapped_methods import MappedMethods
 from jaxmigrate.flow.operations import is_device_map
 from jaxmigrate.flow.readings import DeviceMap
-from jaxmigrate.flow.variance.name_call_graph import TELLING
+from jaxmigrate.flow.variance.name_index import TELLING
 from jaxmigrate.flow.variance.run import KEY
 from jaxmigrate.flow.wrappers import before_compiling
 from jaxmigrate.program.callers import callers_of

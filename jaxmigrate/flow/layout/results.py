@@ -14,7 +14,7 @@ from jaxmigrate.flow.layout import classes, initializers, mapped_bodies
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Place, SiteCall
 from jaxmigrate.flow.layout.values import NOTHING, PLAIN, Abstract, Func, Nothing, Ref, Tup
-from jaxmigrate.flow.variance import AbstractValue, read
+from jaxmigrate.flow.variance import AbstractValue, Mode, read
 from jaxmigrate.flow.variance.lattice import replace
 from jaxmigrate.program.once import once
 from jaxmigrate.program.sites import MappedSite, axis_of, literal_of, mapped_values
@@ -214,7 +214,7 @@ def returned(
     if len(functions) == 1 and first >= 0 and (axes or axis is None):
         named = dict(zip(names, given[first:], strict=True))
         outer = axes or frozenset({" unnamed "})
-        reading = read(functions[0], given[:first], outer, it.resolver, named, trusting=trusting, local=True)
+        reading = read(functions[0], given[:first], outer, it.resolver, named, Mode(trusting, local=True))
         if reading.assumed:
             it.assumed.guessed.add(site)
         found = reading.returned

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jaxmigrate.flow.variance.engine import introduces_variance, loaded_beside, read
 from jaxmigrate.flow.variance.lattice import EQUAL, MAY, OTHERS, AbstractValue, Fields, Level, dict_of, tuple_of
+from jaxmigrate.flow.variance.mode import Mode
 from jaxmigrate.flow.variance.summary import Divergence, Draw, Reading, Reduction
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "Draw",
     "Fields",
     "Level",
+    "Mode",
     "Reading",
     "Reduction",
     "dict_of",

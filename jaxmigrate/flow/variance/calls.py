@@ -80,7 +80,7 @@ def call(run: Run, node: ast.Call, frame: Frame) -> AbstractValue:
 def _called(run: Run, node: ast.expr, frame: Frame) -> AbstractValue:
     """What a call calls; for rules also what a dictionary of the program's functions has, looked up by a key."""
     function = run.evaluate(node, frame)
-    if run.lenient and function.callee is None and function.static is None:
+    if run.mode.lenient and function.callee is None and function.static is None:
         return replace(function, callee=run.any_of(entries(node, frame.module, run.resolver), node))
     return function
 
@@ -131,7 +131,7 @@ def apply(
     methods.note_update_by(run, _label(node), arguments, node, frame)
     run.change_given(_label(node), arguments)
     made = run.hidden(_label(node), union([*arguments.all(), at_rest(function)]), node)
-    if run.lenient and _is_any(function):
+    if run.mode.lenient and _is_any(function):
         made = replace(made, level=min(made.level, Level.MAY), marks=made.marks - {DATA})
     return fresh(made, node, arguments)
 
@@ -292,7 +292,7 @@ def enter(run: Run, closure: Closure, arguments: Arguments) -> AbstractValue:
     node = closure.function.node
     if len(run.active) > DEEPEST or node in run.active or run.work > MOST_WORK:
         # what calls itself on a part of gradients gives gradients back, unless it is what reduces them
-        again = run.lenient and node in run.active and any(one.gradient for one in arguments.all())
+        again = run.mode.lenient and node in run.active and any(one.gradient for one in arguments.all())
         kept = again and not run.reduces(getattr(node, "name", ""))
         return _anything(run, EQUAL if closure.receiver is None else closure.receiver, arguments, keeps_gradients=kept)
     key = (

@@ -61,10 +61,10 @@ def axes_of(
     given = arguments.find(position, "axis_name", "axis")
     names: tuple[str, ...] | None = None
     if given is not None:
-        names = _names(given, symbols=run.lenient and has_symbols(run.axes))
+        names = _names(given, symbols=run.mode.lenient and has_symbols(run.axes))
     if names is None and isinstance(node, ast.Call) and frame is not None:
         found = [k.value for k in node.keywords if k.arg == "axis_name"] or node.args[position : position + 1]
-        symbols = run.lenient and has_symbols(run.axes)
+        symbols = run.mode.lenient and has_symbols(run.axes)
         names = axis_names(found[0], frame.module, run.resolver, {}, symbols=symbols) if found else None
     if names is None or (not run.axes <= frozenset(names) and has_symbols({*names, *run.axes})):
         return None  # of a symbol it is not known which axes it is not
@@ -118,11 +118,11 @@ def _reduced(
         return mapped(operand, lambda v: replace(v, static=None, places=frozenset()))
     if not full or not run.axes:
         return mapped(operand, _partly)
-    if name in SCALING and node is not None and run.lenient:
+    if name in SCALING and node is not None and run.mode.lenient:
         marks = [means.sum_of_means(node, gradients=gradients) for gradients in (False, True)]
         marks_of = _marks_of_sum if name == "jax.lax.psum" else _marks_of_mean
         return mapped(operand, lambda v: replace(_cleared(v), marks=marks_of(v, marks[v.gradient])))
-    if name == GATHERS and operand.level == Level.YES and run.lenient:
+    if name == GATHERS and operand.level == Level.YES and run.mode.lenient:
         return mapped(operand, lambda v: replace(_cleared(v), marks=frozenset([GATHERED])))
     return mapped(operand, _cleared)
 

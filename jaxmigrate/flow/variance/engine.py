@@ -10,6 +10,7 @@ from jaxmigrate.flow.variance import calls, expressions
 from jaxmigrate.flow.variance.frames import Arguments
 from jaxmigrate.flow.variance.lattice import GIVEN, AbstractValue, Fields, Level, mapped, replace, union, unsure
 from jaxmigrate.flow.variance.library import HOST_IDENTITIES
+from jaxmigrate.flow.variance.mode import PROOF, Mode
 from jaxmigrate.flow.variance.name_call_graph import NameCallGraph
 from jaxmigrate.flow.variance.process_modules import ProcessModules
 from jaxmigrate.flow.variance.process_taint import ProcessTaint
@@ -30,34 +31,25 @@ def read(
     axes: frozenset[str],
     resolver: Resolver,
     named: Mapping[str, AbstractValue] = MappingProxyType({}),
-    *,
-    trusting: bool = False,
-    lenient: bool = False,
-    local: bool = False,
-    checked: bool = False,
+    mode: Mode = PROOF,
 ) -> Reading:
     """Reads a function called with these arguments on every device of a map over `axes`.
 
     `function` is anything callable that the resolver gives: a function, a partial, a transformation of one, a bound
     method, an object with `__call__`. A level NO in what is returned is a proof, for the programs that design.md
-    describes, that all devices hold equal values if they do in every argument at NO. An argument without structure is
-    taken to be at its level in every leaf. What is not understood is at MAY; nothing is raised. A `trusting` reading
-    saves the look at the whole program that calls of stored functions need, and proves nothing where it says `assumed`.
-    A `lenient` one is for rules, which tell of what is wrong rather than prove what is right: processes agree on all
-    that Python tests, and an error on one of several ways is one. A `local` one is about the devices of one process:
-    what Python tests, draws or reads from a file while the function is traced is one thing for all of those. Under a
-    map that is `checked`, with `check_vma=True`, gradients with respect to what is equal are summed over the devices.
+    describes and but for what the mode takes for granted, that all devices hold equal values if they do in every
+    argument at NO. An argument without structure is taken to be at its level in every leaf. What is not understood is
+    at MAY; nothing is raised.
     """
-    shared = _share(resolver)
     given = Arguments(
         tuple(_argument(value, index) for index, value in enumerate(arguments)),
         Fields({name: _argument(value, name) for name, value in named.items()}),
     )
-    modes = {"trusting": trusting, "lenient": lenient, "local": local, "checked": checked}
     spilled: Level | None = None
     while True:
-        run = _read(function, given, axes, resolver, shared, spilled=spilled, **modes)
-        if run.spills is None or lenient or (spilled is not None and spilled >= run.spills):
+        run = Run(TRANSFERS, axes, resolver, _share(resolver), mode, _home(function), spilled)
+        _read(run, function, given)
+        if run.spills is None or mode.lenient or (spilled is not None and spilled >= run.spills):
             return run.reading
         spilled = run.spills  # something outside was changed: read again, trusting nothing that can have been changed
 
@@ -79,28 +71,14 @@ def _share(resolver: Resolver) -> Shared:
     return Shared(NameCallGraph(resolver, loaded), ProcessTaint(resolver, loaded), callers_of(resolver), identities)
 
 
-def _read(
-    function: Value,
-    given: Arguments,
-    axes: frozenset[str],
-    resolver: Resolver,
-    shared: Shared,
-    *,
-    spilled: Level | None,
-    trusting: bool,
-    lenient: bool,
-    local: bool,
-    checked: bool,
-) -> Run:
-    run = Run(TRANSFERS, axes, resolver, shared, spilled, trusting, lenient, local, _home(function), checked)
+def _read(run: Run, function: Value, given: Arguments) -> None:
+    """Calls the function once, with what the run knows before it."""
     try:
         run.reading.returned = run.apply(AbstractValue(static=function), given, None)
     except RecursionError:
         run.gave_up = True
-    proves = not trusting and not lenient
-    if run.gave_up or (proves and shared.hidden.acts_unseen(axes, run.home)):
+    if run.gave_up or (run.mode.proves and run.shared.hidden.acts_unseen(run.axes, run.home)):
         run.reading.returned = unsure(union(given.all()))
-    return run
 
 
 def _home(function: Value) -> Module | None:

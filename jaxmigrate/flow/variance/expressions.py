@@ -261,7 +261,7 @@ def operated(
         if not run.quiet():
             run.reading.updates.append((frame.module, node))
         result = replace(result, updated=True)
-    marked = run.lenient and (result.marks or left.marks or right.marks)
+    marked = run.mode.lenient and (result.marks or left.marks or right.marks)
     return means.of_operation(run, op, node, left, right, result) if marked else result
 
 
@@ -278,7 +278,7 @@ def _is_sequence(run: Run, op: ast.operator, left: AbstractValue, right: Abstrac
     if not any(numbers):
         return True  # of numbers, only whole ones repeat a list, and none is added to one
     own = method if numbers[1] else f"__r{method[2:]}"
-    return not run.lenient and run.shared.hidden.is_defined(own)
+    return not run.mode.lenient and run.shared.hidden.is_defined(own)
 
 
 def _is_fraction(value: AbstractValue) -> bool:

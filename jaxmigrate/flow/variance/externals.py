@@ -144,13 +144,13 @@ def _reads(run: Run, node: ast.Call | None, frame: Frame | None) -> bool:
 
 def _unknown(run: Run, name: str, arguments: Arguments, node: ast.Call | None) -> AbstractValue:
     """A function that may do anything; one that gives what the processes do not share at least changes nothing."""
-    if run.local and run.lenient and name.startswith(library.HOST_IDENTITIES):
+    if run.mode.local and run.mode.lenient and name.startswith(library.HOST_IDENTITIES):
         return AbstractValue(kind="array")  # for rules: one number for the devices of a process
-    if run.lenient and name == KERNEL_CALL:
+    if run.mode.lenient and name == KERNEL_CALL:
         return AbstractValue(callee=Pure(Level.NO, reduces=_sends(run)))
     cause = run.cause(name, node, host=library.is_host_source(name))
     escaping_callbacks.run_all(run, arguments.all())
-    if run.trusting and not library.may_tell_devices(name):
+    if run.mode.trusting and not library.may_tell_devices(name):
         return fresh(run.hidden(name, union(arguments.all()), node), node, arguments)
     if name in ANY_NAME:
         run.forget()
@@ -180,7 +180,7 @@ def _pure(run: Run, name: str, arguments: Arguments, node: ast.Call | None, fram
     result = union(arguments.all())
     if name in SEEDS:
         key = arguments.find(0, "key") if name == "jax.random.fold_in" else None
-        if run.lenient and key is not None and node is not None and _is_of_time(node):
+        if run.mode.lenient and key is not None and node is not None and _is_of_time(node):
             return replace(key, static=None)
         # A key has one shape, whatever number is in it, and what is drawn by it is no choice among the devices.
         result = replace(result, host=key is not None and key.host, marks=result.marks - {INDEXED})
@@ -190,7 +190,7 @@ def _pure(run: Run, name: str, arguments: Arguments, node: ast.Call | None, fram
             result = row_of_block(result)
         result = replace(result, kind="array", gradient=result.gradient and not reduced)  # none itself
         whole_array = reduced and arguments.find(1, "axis") is None
-        return means.of_function(run, name.rpartition(".")[2], result, whole_array) if run.lenient else result
+        return means.of_function(run, name.rpartition(".")[2], result, whole_array) if run.mode.lenient else result
     if name.startswith(("numpy.", "jax.numpy.", "jax.lax.")):
         return fresh(certainly(result), node, arguments)
     return fresh(replace(result, callee=Pure(result.level, hidden=_holds_code(arguments))), node, arguments)
@@ -469,7 +469,7 @@ def _split(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame |
 def _apply_updates(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
     """`optax.apply_updates(params, updates)`."""
     params, updates = arguments.find(0, "params") or EQUAL, arguments.find(1, "updates") or EQUAL
-    if run.lenient:
+    if run.mode.lenient:
         means.apply(run, updates)
     started = STARTED in updates.marks
     if updates.gradient and not started and not run.quiet() and node is not None and frame is not None:

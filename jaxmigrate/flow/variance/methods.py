@@ -36,7 +36,7 @@ from jaxmigrate.flow.variance.lattice import (
     with_fields,
 )
 from jaxmigrate.flow.variance.library import ARRAY_METHODS, IMPURE_METHODS, MUTATORS
-from jaxmigrate.flow.variance.name_call_graph import DEFINERS
+from jaxmigrate.flow.variance.name_index import DEFINERS
 from jaxmigrate.flow.variance.run import KEY, Run, at_least, weaker
 from jaxmigrate.flow.variance.summary import Draw
 from jaxmigrate.program.library import starting, valued
@@ -97,7 +97,7 @@ def call(
 
 def _is_overridden(run: Run, name: str) -> bool:
     """Whether a method may be the program's own; for rules, one of flax's name that reduces nothing does as flax's."""
-    if run.lenient and name == "apply_gradients":
+    if run.mode.lenient and name == "apply_gradients":
         return run.reduces(name)
     return run.defines(name)
 
@@ -120,7 +120,7 @@ def _unseen(
             if one.places:
                 run.change(one, unsure(everything, run.cause(name, node)))
         return unsure(everything, run.cause(name, node))
-    if name in ARRAY_METHODS and ((run.lenient and receiver.kind == "array") or not run.defines(name)):
+    if name in ARRAY_METHODS and ((run.mode.lenient and receiver.kind == "array") or not run.defines(name)):
         return _of_array(run, name, everything, arguments)
     if isinstance(receiver.callee, Pure) and not receiver.callee.hidden and not _has_functions(run, arguments):
         result = replace(everything, kind="unknown")
@@ -152,13 +152,13 @@ def _with_gradients(result: AbstractValue, arguments: Arguments) -> AbstractValu
 
 def _scaled(run: Run, name: str, result: AbstractValue, arguments: Arguments) -> AbstractValue:
     """What a method of anything gives that has no arguments: distributions have a `mean`, too."""
-    return means.of_function(run, name, result, True) if run.lenient and not [*arguments.all()] else result
+    return means.of_function(run, name, result, True) if run.mode.lenient and not [*arguments.all()] else result
 
 
 def _of_array(run: Run, name: str, everything: AbstractValue, arguments: Arguments) -> AbstractValue:
     """What a method of an array gives."""
     result = replace(everything, kind="array")
-    if run.lenient:
+    if run.mode.lenient:
         result = means.of_function(run, name, result, not arguments.given and "axis" not in arguments.named)
     return row_of_block(result) if name == "squeeze" and is_first_axis(arguments.find(0, "axis")) else result
 
@@ -222,7 +222,7 @@ def _gathered(run: Run, usual: str, arguments: Arguments, node: ast.Call | None)
 
 def note_update_by(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> None:
     """A call of an optimizer's `update` by itself, under a name that says so: `actor_update_fn(grads, state)`."""
-    if run.lenient and UPDATE.search(name) and len(arguments.given) > 1 and not run.reduces(name):
+    if run.mode.lenient and UPDATE.search(name) and len(arguments.given) > 1 and not run.reduces(name):
         _note_update(run, "update", EQUAL, arguments, node, frame)
 
 
@@ -231,7 +231,7 @@ def _note_update(
 ) -> None:
     """A call that applies gradients that nothing has reduced."""
     everything = list(arguments.all())
-    if name in UPDATES and run.lenient:
+    if name in UPDATES and run.mode.lenient:
         means.apply(run, union(everything))
     applied = [*arguments.given[:1], *(arguments.named[n] for n in GRADIENTS if n in arguments.named)]
     in_place = _applies_in_place(name, union(everything), node, frame)
@@ -284,12 +284,12 @@ def _note_passed_keys(run: Run, arguments: Arguments, node: ast.Call, frame: Fra
     words = [(f"{k.arg} {last_name(k.value)}".replace(" ", "_"), key) for k, key in named]  # rng=x, seed=key
     for word, key in (*zip(map(last_name, node.args), arguments.given, strict=False), *words):
         if KEY.search(word) and key.level == Level.NO and GIVEN in key.marks:
-            run.reading.assumed |= run.trusting
+            run.reading.assumed |= run.mode.trusting
             nameless = not run.axes  # nothing can ask for the index along an axis without a name
             hidden = run.shared.hidden
-            near = run.lenient and not _is_parameter(node.func, frame)
+            near = run.mode.lenient and not _is_parameter(node.func, frame)
             asked = hidden.introduces_variance_itself if near else hidden.introduces_variance
-            if run.trusting or nameless or not asked(name, run.axes, run.home):
+            if run.mode.trusting or nameless or not asked(name, run.axes, run.home):
                 run.reading.draws.append(Draw(frame.module, node, name, key))
 
 
@@ -393,7 +393,7 @@ def _get(
 
 def _meant(run: Run, defaults: Sequence[AbstractValue]) -> list[AbstractValue]:
     """Defaults that matter: to rules, `batch.get("mask", None)` is what the batch has."""
-    return [one for one in defaults if not run.lenient or one.static != Constant(None)]
+    return [one for one in defaults if not run.mode.lenient or one.static != Constant(None)]
 
 
 def _replace(
@@ -448,7 +448,7 @@ def _value_and_grad(
     Without an axis nothing says whose method it is: then only a lenient reading takes it for that one.
     """
     function = arguments.given[0] if arguments.given else EQUAL
-    known = "axis_name" in arguments.named or run.lenient
+    known = "axis_name" in arguments.named or run.mode.lenient
     if not known or arguments.rest is not None or run.known_callee(function) is None:
         return _unseen(run, receiver, "value_and_grad", arguments, node, frame)
     named = {"axis_name": AbstractValue(static=Constant(None)), **arguments.named}

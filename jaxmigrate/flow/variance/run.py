@@ -30,6 +30,7 @@ from jaxmigrate.flow.variance.lattice import (
     whole,
 )
 from jaxmigrate.flow.variance.library import is_host_source
+from jaxmigrate.flow.variance.mode import Mode
 from jaxmigrate.flow.variance.mutation_summary import STARRED
 from jaxmigrate.flow.variance.name_call_graph import NameCallGraph
 from jaxmigrate.flow.variance.process_taint import ProcessTaint
@@ -103,23 +104,18 @@ class Run:
     `clearing`: whether reductions make values equal; off while a gradient's dependence is asked for. `shadowed`: axes
     that an inner vmap binds again, None standing for unknown ones. `doubt`: how many branches deep that processes may
     not agree on. `batched`: how many vmaps deep. `spilled`: that something outside of what is read was changed, so that
-    what is read from there is not known, and the level of what was stored there; None where nothing was. `trusting`:
-    what is out of sight is taken for a function of its arguments, without a look at the program. `lenient`: processes
-    agree on what Python tests. `local`: so do the devices of one, which are all that is asked about. `home`: the module
-    of what is read. `customs` and `cleared` count the functions called that have a derivative of their own, and the
-    reductions that have made something equal.
+    what is read from there is not known, and the level of what was stored there; None where nothing was. `home`: the
+    module of what is read. `customs` and `cleared` count the functions called that have a derivative of their own, and
+    the reductions that have made something equal.
     """
 
     transfers: Transfers
     axes: frozenset[str]
     resolver: Resolver
     shared: Shared
-    spilled: Level | None = None
-    trusting: bool = False
-    lenient: bool = False
-    local: bool = False
-    home: Module | None = None
-    checked: bool = False  # JAX sums the gradients with respect to what is equal by itself
+    mode: Mode
+    home: Module | None
+    spilled: Level | None
     reading: Reading = made(factory=Reading)
     active: list[ast.AST] = made(factory=list)
     frames: list[Frame] = made(factory=list)
@@ -146,12 +142,12 @@ class Run:
     @property
     def agrees(self) -> bool:
         """Whether all devices that are asked about go one way where Python tests something."""
-        return self.lenient or self.local
+        return self.mode.lenient or self.mode.local
 
     @property
     def hosts(self) -> ProcessTaint:
         """What says whether a value that is captured may differ between the devices that are asked about."""
-        return self.shared.identities if self.local else self.shared.hosts
+        return self.shared.identities if self.mode.local else self.shared.hosts
 
     def quiet(self) -> bool:
         """Whether events are not recorded: a body is being read a second time, for its gradient."""
@@ -162,12 +158,12 @@ class Run:
     def evaluate(self, node: ast.expr, frame: Frame) -> AbstractValue:
         """The value of an expression in a frame."""
         self.work += 1
-        if self.work > (LENIENT_WORK if self.lenient else ALL_WORK):
+        if self.work > (LENIENT_WORK if self.mode.lenient else ALL_WORK):
             self.gave_up = True
             return unsure(EQUAL)
         transfer = self.transfers.expressions.get(type(node))
         found = transfer(self, node, frame) if transfer is not None else self.operands(node, frame)
-        return replace(found, host=False) if found.host and (self.lenient or self.local) else found
+        return replace(found, host=False) if found.host and (self.mode.lenient or self.mode.local) else found
 
     def operands(self, node: ast.expr, frame: Frame) -> AbstractValue:
         """What an operation gives of which nothing is known but its operands."""
@@ -192,7 +188,7 @@ class Run:
         if node not in self.outside:
             self.outside[node] = unsure(EQUAL)  # for `step = partial(step, rng)`, which leads back to itself
             found = self._captured(node, module)
-            if self.lenient and found.level == Level.NO and found.callee is None and KEY.search(node.id):
+            if self.mode.lenient and found.level == Level.NO and found.callee is None and KEY.search(node.id):
                 found = replace(
                     found, marks=found.marks | {GIVEN}
                 )  # a key from outside is given as well as a parameter
@@ -205,12 +201,12 @@ class Run:
         if holder is not None and holder.node in self.entered:
             return unsure(EQUAL)  # a variable of a call that is not in sight any more
         values = self.resolver.values(node, module)
-        if self.lenient and Constant(None) in values:  # where an import failed, which has no attributes
+        if self.mode.lenient and Constant(None) in values:  # where an import failed, which has no attributes
             imported = tuple(v for v in values if v != Constant(None))
             values = imported if all(isinstance(v, External | ModuleValue) for v in imported) else values
         value = values[0] if len(values) == 1 else UNKNOWN
         key = ("name", id(holder), node.id)
-        if self.lenient and 1 < len(values) <= MOST_CHOICES:
+        if self.mode.lenient and 1 < len(values) <= MOST_CHOICES:
             return self.kept(AbstractValue(callee=self.any_of(values, key)), key)
         listed = isinstance(value, Constant) and isinstance(value.value, tuple)
         if listed and holder is not None and any(isinstance(b.value, ast.List) for b in holder.bindings[node.id]):
@@ -234,7 +230,7 @@ class Run:
         self, value: Value, key: object, differs: Callable[[], bool], at: ast.AST | None = None
     ) -> AbstractValue:
         """A value known before anything runs, or at least captured from where nothing is mapped."""
-        if isinstance(value, Parameter) and not self.trusting:
+        if isinstance(value, Parameter) and not self.mode.trusting:
             passed = self.shared.callers.passed(value)
             value = passed[0] if len(passed) == 1 and passed != (UNKNOWN,) else value
         match value:
@@ -244,7 +240,7 @@ class Run:
                 return replace(unsure(EQUAL, self.cause(name, at, host=True)), static=value)
             case External() | ModuleValue() | Class() | Function():
                 return AbstractValue(static=value)
-        if self.trusting:
+        if self.mode.trusting:
             self.reading.assumed = True
         elif differs():
             name = key[-1] if isinstance(key, tuple) and isinstance(key[-1], str) else ""
@@ -270,14 +266,14 @@ class Run:
         if inputs.marks and name not in APPLYING:
             self.reading.scaled.update(mark for mark in inputs.marks if mark.startswith(SUMMED))
         level = inputs.level
-        if self.trusting:
+        if self.mode.trusting:
             self.reading.assumed = True
         elif level == Level.NO and self.shared.hidden.introduces_variance(name, self.axes, self.home):
             return unsure(inputs, self.cause(name, node))
         elif level == Level.YES and self.shared.hidden.reduces(name, self.axes, self.home):
             level = Level.MAY
             inputs = replace(inputs, cause=self.cause(name, node))
-        if self.lenient and REDUCING.search(name):
+        if self.mode.lenient and REDUCING.search(name):
             level = min(level, Level.MAY)
             inputs = replace(inputs, gradient=False, marks=inputs.marks - {DATA})
         elif (inputs.gradient or DATA in inputs.marks) and self.reduces(name):
@@ -304,27 +300,29 @@ class Run:
         """Some arguments, by their positions and names, are changed, if there are any that can be."""
         given = [*enumerate(arguments.given), *arguments.named.items(), (STARRED, arguments.rest)]
         held = [(place, one) for place, one in given if one is not None and one.places and one.kind != "array"]
-        changed = changed_by() if held and not self.trusting else frozenset()
+        changed = changed_by() if held and not self.mode.trusting else frozenset()
         for place, one in held if changed else ():
             if place in changed or STARRED in changed or place == STARRED:
                 self.change(one, union([whole(other) for other in arguments.all()]))
 
     def defines(self, name: str) -> bool:
         """Whether the program has a function or method of its own of this name."""
-        self.reading.assumed |= self.trusting
-        return not self.trusting and self.shared.hidden.is_defined(name)
+        self.reading.assumed |= self.mode.trusting
+        return not self.mode.trusting and self.shared.hidden.is_defined(name)
 
     def reduces(self, name: str) -> bool:
         """Whether a function or method of the program's own of this name may reduce what it is given."""
         if not self.defines(name):
             return False
         hidden = self.shared.hidden
-        return hidden.reduces_itself(name, self.home) if self.lenient else hidden.reduces(name, self.axes, self.home)
+        return (
+            hidden.reduces_itself(name, self.home) if self.mode.lenient else hidden.reduces(name, self.axes, self.home)
+        )
 
     def overrides(self, owner: Instance, name: str) -> bool:
         """Whether the object may be of a class that has its own method of this name."""
-        self.reading.assumed |= self.trusting
-        return not self.trusting and self.shared.hidden.is_overridden(owner.cls.node.name, name)
+        self.reading.assumed |= self.mode.trusting
+        return not self.mode.trusting and self.shared.hidden.is_overridden(owner.cls.node.name, name)
 
     # Mutation
 

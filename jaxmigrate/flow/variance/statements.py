@@ -124,8 +124,8 @@ def _if(run: Run, node: ast.If, frame: Frame) -> bool:
     if (known := _is_none(run, node.test, frame)) is not None:
         return _ways(run, [ways[not known]], frame, False)
     doubt = uncertain(run, node.test, frame)
-    truth = suspicion.known_truth(run, node.test, frame) if run.lenient else None
-    suspects = run.lenient and not suspicion.is_about_maps(node.test)
+    truth = suspicion.known_truth(run, node.test, frame) if run.mode.lenient else None
+    suspects = run.mode.lenient and not suspicion.is_about_maps(node.test)
     return _ways(run, ways if truth is None else [ways[not truth]], frame, doubt, suspects)
 
 
@@ -248,7 +248,7 @@ def _rounds(run: Run, around: Callable[[], bool], frame: Frame, doubt: bool, tes
         doubt = doubt or (test is not None and uncertain(run, test, frame))
         if settled:
             break
-    frame.names = suspicion.suspected(start, ends, before) if run.lenient else before
+    frame.names = suspicion.suspected(start, ends, before) if run.mode.lenient else before
 
 
 EXITING = frozenset({"__enter__", "__exit__"})

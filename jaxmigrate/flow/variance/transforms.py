@@ -124,7 +124,7 @@ def _gradient(
     # a derivative of its own may then reduce, too.
     suspect = not reduces or (of_equal and run.customs == before[1])
     suspect &= not _of_own(options.get("argnums", _nth(made.given, 0)), arguments)
-    summed = run.checked and of_equal and not source.host
+    summed = run.mode.checked and of_equal and not source.host
     one = AbstractValue(
         Level.NO if summed else source.level,
         gradient=in_sight and source.level != Level.NO and suspect and _is_own(run, made, arguments, node, frame),
@@ -135,7 +135,7 @@ def _gradient(
     )
     if run.gathered > gathered and _of_own(options.get("argnums", _nth(made.given, 0)), arguments):
         one = replace(one, marks=one.marks | {SCATTERED})
-    if one.gradient and run.lenient:
+    if one.gradient and run.mode.lenient:
         one = replace(one, marks=one.marks | {UNREDUCED})
         if loss.level != Level.NO:
             loss = replace(loss, marks=loss.marks | {UNREDUCED})  # which differs as surely as its gradient

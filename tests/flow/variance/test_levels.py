@@ -10,7 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from jaxmigrate.flow.variance import EQUAL, MAY, AbstractValue, Level, Reading, introduces_variance, read, statements
+from jaxmigrate.flow.variance import (
+    EQUAL,
+    MAY,
+    AbstractValue,
+    Level,
+    Mode,
+    Reading,
+    introduces_variance,
+    read,
+    statements,
+)
 from jaxmigrate.program.modules import Project, parse_module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import Function
@@ -60,7 +70,7 @@ def reading(text: str, axes: tuple[str, ...] = ("i",), local: bool = False) -> R
     given = [
         AbstractValue(Level.YES) if a.arg[0] in "xyz" else MAY if a.arg[0] == "m" else EQUAL for a in node.args.args
     ]
-    return read(Function(module, node), given, frozenset(axes), resolver, local=local)
+    return read(Function(module, node), given, frozenset(axes), resolver, mode=Mode(local=local))
 
 
 def levels(text: str, axes: tuple[str, ...] = ("i",), local: bool = False) -> str:
