@@ -10,7 +10,9 @@ from pathlib import Path
 
 from jaxmigrate.flow.layout.choices import Layouts
 from jaxmigrate.flow.layout.decide import layouts
+from jaxmigrate.flow.layout.interpreter import HostCode
 from jaxmigrate.flow.layout.reachable_modules import ReachableModules
+from jaxmigrate.flow.layout.solve import Setup
 from jaxmigrate.migrate import placing
 from jaxmigrate.migrate.array_writer import Program
 from jaxmigrate.migrate.decide import Decision, Surroundings, default_axis
@@ -97,14 +99,8 @@ def choose(mapped: Mapped, resolver: Resolver, trust: Trust, unwritten: Collecti
         own_sites = {node: site for node, site in candidates.items() if site.module in own_modules}
         found.add(
             layouts(
-                own_resolver,
-                own_modules,
-                own_sites,
-                around.processes,
-                around.guarded,
-                axis,
-                editable,
-                own_reachable,
+                HostCode(own_resolver, own_modules, own_sites, editable, own_reachable),
+                Setup(axis, around.processes, around.guarded),
                 trust,
             )
         )

@@ -7,8 +7,7 @@ must stay stacked would keep every other so. The helper only reads them, so that
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 
 from jaxmigrate.flow.layout import buffers, read_only_copies
 from jaxmigrate.flow.layout.causes import Stacked
@@ -16,15 +15,11 @@ from jaxmigrate.flow.layout.choices import Layouts, all_stacked
 from jaxmigrate.flow.layout.engine import TRANSFERS, follow
 from jaxmigrate.flow.layout.grades import graded
 from jaxmigrate.flow.layout.idioms import Idioms
-from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.interpreter import HostCode, Interpreter
 from jaxmigrate.flow.layout.model import Loan
 from jaxmigrate.flow.layout.presuming import presumed
-from jaxmigrate.flow.layout.reachable_modules import ReachableModules
-from jaxmigrate.flow.layout.solve import Solver
+from jaxmigrate.flow.layout.solve import Setup, Solver
 from jaxmigrate.flow.layout.values import Group, Groups
-from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.sites import MappedSite
 from jaxmigrate.program.trust import Trust
 
 MOST_ROUNDS = 3  # in each of which more is presumed of where arrays come from
@@ -33,30 +28,14 @@ TOO_LARGE = Stacked.NOT_FOLLOWED.reason(
 )
 
 
-def layouts(
-    resolver: Resolver,
-    modules: Sequence[Module],
-    sites: dict[ast.expr, MappedSite],
-    processes: bool,
-    guarded: bool,
-    axis: str,
-    editable: Callable[[Module], bool],
-    reachable: ReachableModules,
-    trust: Trust,
-) -> Layouts:
-    """Follows stacked arrays through the host code of modules.
-
-    `processes`: there may be several; `guarded`: the program asks which it is. `axis` names the axes that have no name;
-    `editable` says which modules may change; `reachable` are those that join where they name something that leads to
-    stacked arrays.
-    What is trusted counts where a proof is missing.
-    """
+def layouts(code: HostCode, setup: Setup, trust: Trust) -> Layouts:
+    """Follows stacked arrays through host code; what is trusted counts where a proof is missing."""
 
     def followed(trust: Trust) -> tuple[Layouts, Interpreter | None]:
-        interpreter = Interpreter(TRANSFERS, resolver, modules, sites, Idioms(resolver, trust), editable, reachable)
+        interpreter = Interpreter(TRANSFERS, code, Idioms(code.resolver, trust))
         if not follow(interpreter):
-            return all_stacked(sites, TOO_LARGE), None
-        return _decided(interpreter, lambda: Solver(interpreter, axis, processes, guarded)), interpreter
+            return all_stacked(code.sites, TOO_LARGE), None
+        return _decided(interpreter, lambda: Solver(interpreter, setup)), interpreter
 
     def found(trust: Trust) -> tuple[Layouts, bool]:
         decided, interpreter = followed(trust)
@@ -75,7 +54,7 @@ def layouts(
         return graded(found, trust)
     except Exception as error:  # noqa: BLE001 - a fault of ours must not keep the rest of a project from its rewrite
         return all_stacked(
-            sites,
+            code.sites,
             Stacked.NOT_FOLLOWED.reason(
                 f"following the program failed ({type(error).__name__}: {error}); please report it",
                 "following the program failed; please report it",

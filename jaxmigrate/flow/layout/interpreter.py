@@ -49,25 +49,31 @@ class Transfers:
     assign: Callable[[Interpreter, ast.expr, Abstract, ast.AST, Frame], None]
 
 
+@dataclass(frozen=True)
+class HostCode:
+    """The host code that is interpreted: modules with mapped sites, and what names stand for in them.
+
+    `editable` says which modules may change; `reachable` are those that join where they name something that leads to
+    stacked arrays.
+    """
+
+    resolver: Resolver
+    modules: Sequence[Module]
+    sites: Mapping[ast.expr, MappedSite]
+    editable: Callable[[Module], bool]
+    reachable: ReachableModules
+
+
 class Interpreter(State):
     """Interprets the host code of some modules: the evaluator that transfer functions are given."""
 
-    def __init__(
-        self,
-        transfers: Transfers,
-        resolver: Resolver,
-        modules: Sequence[Module],
-        sites: dict[ast.expr, MappedSite],
-        idioms: Idioms,
-        editable: Callable[[Module], bool],
-        reachable: ReachableModules,
-    ) -> None:
-        super().__init__(resolver, sites, idioms)
+    def __init__(self, transfers: Transfers, code: HostCode, idioms: Idioms) -> None:
+        super().__init__(code.resolver, code.sites, idioms)
         self.transfers = transfers
-        self.reachable = reachable
-        self.modules = list(modules)
+        self.reachable = code.reachable
+        self.modules = list(code.modules)
         self.scope = SharedNames(self.modules)
-        self.editable = editable
+        self.editable = code.editable
         self.final = False
         self._mentions: dict[ast.AST, set[str]] = {}
         for module in self.modules:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import cast
 
 from jaxmigrate.flow.layout import advice, initializers, mapped_bodies, observing, operations, presuming, results
@@ -27,12 +27,24 @@ from jaxmigrate.program.values import Function
 RESULTS = {"output", "first", "metrics"}
 
 
+@dataclass(frozen=True)
+class Setup:
+    """How a program runs: perhaps as several `processes`, and `guarded` where it asks which of them it is.
+
+    `axis` names the mapped axes that have no name.
+    """
+
+    axis: str
+    processes: bool
+    guarded: bool
+
+
 class Solver(Groups):
     """Starts from all groups global and drops those that something speaks against, until nothing does."""
 
-    def __init__(self, it: Interpreter, axis: str, processes: bool, guarded: bool) -> None:
-        super().__init__(it, axis, processes)
-        self.guarded = guarded
+    def __init__(self, it: Interpreter, setup: Setup) -> None:
+        super().__init__(it, setup.axis, setup.processes)
+        self.guarded = setup.guarded
         self.blocked = {site: self.facts.blocked(site) for site in it.sites}
         self.assumed: dict[tuple[ast.expr, int], tuple[Assumption, ...]] = {}  # why outputs are taken for equal
         self.observed: dict[tuple[ast.expr, int], dict[str, Assumption]] = {}  # the same of a run, and of their fields
