@@ -1,4 +1,7 @@
-"""Which releases of JAX a project says it works with, read from where projects say such things."""
+"""Which releases of JAX a project says it works with, read from where projects say such things.
+
+As text: `setup.py` computes its requirements, and a requirement in a list or a string of it is what can be read.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The pieces of HTML that pages are made of; everything that comes from outside is escaped here."""
+"""The pieces of HTML that pages are made of; everything that comes from outside is escaped here.
+
+A template engine would be the only dependency of `verify` and `status`; what they show is a few tables and lists.
+"""
 
 from __future__ import annotations
 

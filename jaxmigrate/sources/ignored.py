@@ -1,17 +1,28 @@
-"""What a repository's `.gitignore` files leave out, so that nobody has to say so again."""
+"""What a repository's `.gitignore` files leave out, so that nobody has to say so again.
+
+Read here, not by a library, as `lint` imports none; the tests hold it against git itself.
+"""
 
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
 from jaxmigrate.records import record
-from jaxmigrate.sources.patterns import expression
 
 FILE = ".gitignore"
+_TOKEN = re.compile(r"\\.|\*+|\[(?:!|\^)?(?:\]|\[:\w+:\]|\\.|[^]])(?:\[:\w+:\]|\\.|[^]\\])*\]|.", re.DOTALL)
+_IN_SET = re.compile(r"\[:(\w+):\]|\\?(.)", re.DOTALL)
+_CLASSES = {
+    "alpha": "a-zA-Z", "digit": "0-9", "alnum": "a-zA-Z0-9", "upper": "A-Z", "lower": "a-z", "space": r"\s",
+    "xdigit": "0-9a-fA-F", "blank": r" \t", "punct": re.escape(string.punctuation),
+}  # fmt: skip
+NOTHING = "(?!)"
+_TRAILING = re.compile(r"(?<!\\) +$|(?<=\\ ) +$")
 
 
 class _Rule(NamedTuple):
@@ -68,11 +79,48 @@ def _up_to_repository(start: Path) -> list[Path]:
 
 
 def _rules(text: str) -> Iterator[_Rule]:
-    lines = [line.rstrip() for line in text.splitlines()]
+    lines = [_TRAILING.sub("", line) for line in text.splitlines()]
     meant = [line for line in lines if line and not line.startswith("#")]
     for (kept, folders_only), patterns in groupby(meant, lambda line: (line.startswith("!"), line.endswith("/"))):
-        alternatives = [expression(pattern.removeprefix("!").removeprefix("\\")) for pattern in patterns]
-        try:
-            yield _Rule(kept, folders_only, re.compile("|".join(f"(?:{one})" for one in alternatives), re.DOTALL))
-        except re.error:
-            continue
+        alternatives = [_expression(pattern.removeprefix("!")) for pattern in patterns]
+        yield _Rule(kept, folders_only, re.compile("|".join(f"(?:{one})" for one in alternatives), re.DOTALL))
+
+
+def _expression(pattern: str) -> str:
+    """The regular expression of the paths that a pattern means; what lies in a folder of these is not asked about."""
+    is_anchored = "/" in pattern.rstrip("/")
+    tokens = _TOKEN.findall(pattern.removeprefix("/").removesuffix("/"))
+    found = ["" if is_anchored else "(?:.*/)?"]
+    for number, token in enumerate(tokens):
+        before, after = "".join(tokens[number - 1 : number]), "".join(tokens[number + 1 : number + 2])
+        if is_anchored and token.startswith("**") and before in ("", "/") and after in ("", "/"):
+            found.append("(?:.*/)?" if after else ".+")
+        elif token != "/" or not found[-1].startswith("(?:.*/)"):  # which has its slash
+            found.append(_translate(token))
+    return f"{''.join(found)}\\Z"
+
+
+def _translate(token: str) -> str:
+    if token.startswith("*"):
+        return "[^/]*"
+    if token == "?":
+        return "[^/]"
+    if token.startswith("["):
+        return _set(token) if len(token) > 1 else NOTHING  # one that is not closed fits nothing
+    return re.escape(token.removeprefix("\\") if len(token) > 1 else token)
+
+
+def _set(token: str) -> str:
+    """A set of characters, none of which is a slash."""
+    inside = token[1:-1]
+    is_negated = inside[:1] in ("!", "^")
+    parts = (
+        _CLASSES.get(one[1], "") if one[1] else one[0] if one[0] == "-" else re.escape(one[2])
+        for one in _IN_SET.finditer(inside[is_negated:])
+    )
+    found = f"(?!/)[{'^' * is_negated}{''.join(parts)}]"
+    try:
+        re.compile(found)
+    except re.error:  # a range that runs backwards
+        return NOTHING
+    return found
