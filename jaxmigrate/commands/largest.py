@@ -24,7 +24,7 @@ from jaxmigrate.migrate.unhandled import WITHHELD
 from jaxmigrate.migrate.wanted import Place
 from jaxmigrate.terminal import note, plural
 from jaxmigrate.verify.model import Evidence, SiteEvidence, Verdict
-from jaxmigrate.verify.run import Originals
+from jaxmigrate.verify.session import Originals
 
 # Rewrites that are tried after the first.
 MOST_MORE = 5

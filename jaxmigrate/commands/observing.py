@@ -28,7 +28,7 @@ from jaxmigrate.terminal import note, plural
 from jaxmigrate.verify.model import Evidence, SiteEvidence, Verdict
 from jaxmigrate.verify.observing import Seen, Slices, steps_of
 from jaxmigrate.verify.recording import MAPPED, Given
-from jaxmigrate.verify.run import Originals
+from jaxmigrate.verify.session import Originals
 
 MOST_RUNS = 5
 _NAMED = 3

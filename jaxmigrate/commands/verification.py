@@ -31,7 +31,8 @@ from jaxmigrate.terminal import note, say
 from jaxmigrate.verify.merge import merge
 from jaxmigrate.verify.model import CPU, Evidence, SiteInfo, Tolerance, VerifyError, VerifyRequest
 from jaxmigrate.verify.observing import Seen, seen_in
-from jaxmigrate.verify.run import Originals, verify, watch_original
+from jaxmigrate.verify.run import verify, watch_original
+from jaxmigrate.verify.session import Originals
 
 
 def verify_planned(

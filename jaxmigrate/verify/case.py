@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from jaxmigrate.verify.compare import CallKey, CallPair, Delta, SiteComparison
+from jaxmigrate.verify.comparison import CallKey, CallPair, Delta, SiteComparison
 from jaxmigrate.verify.model import InFlight, LeafError, SiteInfo
 from jaxmigrate.verify.origins import Stale
 

@@ -5,142 +5,15 @@ How large a difference is takes the arrays themselves, which `measure` reads; th
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import zip_longest
-from typing import NamedTuple
 
-from jaxmigrate.verify.align import NUMBERS, Alignment, LeafPair, align, replaced_by
+from jaxmigrate.verify.align import align, replaced_by
+from jaxmigrate.verify.comparison import CallKey, CallPair, Delta, Divergence, SiteComparison
 from jaxmigrate.verify.fewer import pairs_of_fewer
-from jaxmigrate.verify.layouts import Digests, Layout, agrees, explain, is_split
+from jaxmigrate.verify.leaves import compare_values
 from jaxmigrate.verify.pairing import CALLS_LOOKED_AT, Sides, paired
-from jaxmigrate.verify.recording import Call, Leaf, Recording, Signature, StreamKey, Values, is_enclosing, streams
-
-# The kinds of difference whose size takes the arrays themselves.
-MEASURED = ("value", "dtype", "replicas", "rows")
-# The kind of a result that has more rows on one side.
-ROWS = "rows"
-
-
-class CallKey(NamedTuple):
-    """Names one call of a run such that the same call of another run has the same name."""
-
-    stream: StreamKey
-    site: str
-    number: int
-
-
-@dataclass(frozen=True)
-class Delta:
-    """One way in which a call differs.
-
-    `leaf` is the position among the original's leaves and `other` that among the rewritten ones, None if all or none
-    are meant. `detail` says which slices differ.
-    """
-
-    where: str
-    kind: str
-    leaf: int | None = None
-    path: str = ""
-    original: str = ""
-    rewritten: str = ""
-    other: int | None = None
-    layout: Layout | None = None
-    detail: str = ""
-
-
-@dataclass(frozen=True)
-class CallPair:
-    """The same call in both runs, and how it differs.
-
-    `unrecorded` says that the layouts differ and that the log holds no digests of leaves, so that nothing is known.
-    `inputs_equal` says whether both sides were given the same, None where not all arguments were compared.
-    """
-
-    key: CallKey
-    original: Call
-    rewritten: Call
-    deltas: tuple[Delta, ...]
-    weak_types: int = 0
-    unrecorded: bool = False
-    inputs_equal: bool | None = None
-
-
-@dataclass(frozen=True)
-class Divergence:
-    """The first point at which two runs do not make the same calls; `kind` is order or count.
-
-    It is `dropped` if the rewritten run does without the call, and makes those around it.
-    """
-
-    kind: str
-    site: str
-    number: int
-    position: int
-    original: str
-    rewritten: str
-    dropped: bool = False
-
-
-@dataclass
-class SiteComparison:
-    """What two runs did at one site.
-
-    `parameters` are the names of the mapped functions' parameters. A lenient comparison does not mind arguments that
-    are held or given in another way, so long as the results are the same. `dropped` are the original's calls that the
-    rewritten run does without, each with its stream.
-    """
-
-    pairs: list[CallPair] = field(default_factory=list)
-    divergences: list[Divergence] = field(default_factory=list)
-    calls_original: int = 0
-    calls_rewritten: int = 0
-    parameters: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
-    lenient: bool = False
-    pairings: dict[tuple[str, Signature, Signature], Alignment] = field(default_factory=dict)
-    dropped: list[tuple[StreamKey, Call]] = field(default_factory=list)
-
-    def align(self, where: str, original: Signature, rewritten: Signature) -> Alignment:
-        """The leaves of two calls side by side."""
-        found = self.pairings.get((where, original, rewritten))
-        return found if found is not None else align(where, original, rewritten, *self.parameters, self.lenient)
-
-    @property
-    def on_one_side(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The results that only the original has, and those that only the rewritten side has, by path."""
-        ours, theirs = dict[str, None](), dict[str, None]()
-        for original, rewritten in self.signatures["output"]:
-            found = self.align("output", original, rewritten)
-            ours |= dict.fromkeys(found.only_ours)
-            theirs |= dict.fromkeys(found.only_theirs)
-        return tuple(ours), tuple(theirs)
-
-    @property
-    def signatures(self) -> dict[str, list[tuple[Signature, Signature]]]:
-        """The different kinds of arguments and of results that the calls had, on both sides."""
-        found: dict[str, dict[tuple[Signature, Signature], None]] = {"input": {}, "output": {}}
-        for pair in self.pairs:
-            both = {
-                "input": (pair.original.inputs, pair.rewritten.inputs),
-                "output": (pair.original.outputs, pair.rewritten.outputs),
-            }
-            for where, (ours, theirs) in both.items():
-                if ours is not None and theirs is not None:
-                    found[where][ours.signature, theirs.signature] = None
-        return {where: [*pairs] for where, pairs in found.items()}
-
-    @property
-    def differing(self) -> list[CallPair]:
-        """The calls that are not bitwise equal."""
-        return [pair for pair in self.pairs if pair.deltas]
-
-    @property
-    def first_difference(self) -> int | None:
-        """The number of the first call that is not the same in both runs."""
-        numbers = [pair.key.number for pair in self.pairs if pair.deltas]
-        return min([*numbers, *(divergence.number for divergence in self.divergences)], default=None)
+from jaxmigrate.verify.recording import Call, Recording, Signature, StreamKey, Values, is_enclosing, streams
 
 
 def compare(
@@ -194,7 +67,7 @@ def _compare_stream(
 def _are_given_the_same(call: Call, rewritten: Call, found: Mapping[str, SiteComparison]) -> bool:
     if call.inputs is None or rewritten.inputs is None:
         return False
-    return _compare_values("input", call.inputs, rewritten.inputs, found[call.site]) == []
+    return compare_values("input", call.inputs, rewritten.inputs, found[call.site]) == []
 
 
 def _dropped(ours: list[Call], theirs: list[Call], dropped: Collection[int]) -> Iterator[Divergence]:
@@ -278,7 +151,7 @@ def _compare_call(key: CallKey, original: Call, rewritten: Call, site: SiteCompa
     unrecorded = False
     for where, ours, theirs in reversed(sides):
         if ours is not None and theirs is not None:
-            found = _compare_values(where, ours, theirs, site)
+            found = compare_values(where, ours, theirs, site)
             deltas[:0] = found or ()
             unrecorded |= found is None
     inputs_equal = _inputs_equal(original.inputs, rewritten.inputs, deltas, site)
@@ -322,109 +195,8 @@ def _raised(call: Call) -> str:
     return "no exception" if call.ended else "did not end"
 
 
-def _compare_values(where: str, original: Values, rewritten: Values, site: SiteComparison) -> list[Delta] | None:
-    """How two sides of a call differ; None if the logs do not tell."""
-    same_signature = original.signature == rewritten.signature
-    if same_signature and original.digest == rewritten.digest:
-        return []
-    alignment = site.align(where, original.signature, rewritten.signature)
-    other_structure = [Delta(where, "structure", None, *alignment.structure)] if alignment.structure is not None else []
-    ours, theirs = original.leaves, rewritten.leaves
-    if ours is None or theirs is None:
-        return other_structure or _compare_without_leaves(where, alignment, original, rewritten)
-    return other_structure + [
-        delta
-        for pair in alignment.pairs
-        if (delta := _compare_leaf(where, pair, original, rewritten, ours, theirs)) is not None
-    ]
-
-
-def _compare_without_leaves(
-    where: str, alignment: Alignment, original: Values, rewritten: Values
-) -> list[Delta] | None:
-    """By the digest of the whole call, which says something only if nothing is held in another layout."""
-    found = [
-        _leaf_delta(where, pair, original.signature.leaves[pair.ours], rewritten.signature.leaves[pair.theirs])
-        for pair in alignment.pairs
-        if pair.problem
-    ]
-    if found or original.digest == rewritten.digest:
-        return found
-    kinds = [leaf.kind for values in (original, rewritten) for leaf in values.signature.leaves]
-    same = all(pair.layout is Layout.SAME for pair in alignment.pairs) and "scalar" not in kinds
-    return [Delta(where, "value")] if same else None
-
-
-def _compare_leaf(
-    where: str,
-    pair: LeafPair,
-    original: Values,
-    rewritten: Values,
-    digests: tuple[Digests, ...],
-    digests_rewritten: tuple[Digests, ...],
-) -> Delta | None:
-    leaf, other = original.signature.leaves[pair.ours], rewritten.signature.leaves[pair.theirs]
-    if pair.problem:
-        return _leaf_delta(where, pair, leaf, other)
-    ours, theirs = digests[pair.ours], digests_rewritten[pair.theirs]
-    if ours == theirs or pair.layout is None or leaf.kind not in (*NUMBERS, "scalar"):
-        return None
-    if "scalar" in (leaf.kind, other.kind):
-        return _compare_scalars(where, pair, leaf, other, ours, theirs)
-    if agrees(pair.layout, ours, theirs):
-        return None
-    if pair.layout is Layout.GATHERED and not is_split(theirs):
-        return _leaf_delta(where, pair, leaf, other, "shape")
-    kind = "replicas" if theirs.replicas and theirs.replicas != ours.replicas else "value"
-    return _leaf_delta(where, pair, leaf, other, kind, explain(pair.layout, ours, theirs))
-
-
-def _compare_scalars(
-    where: str, pair: LeafPair, leaf: Leaf, other: Leaf, ours: Digests, theirs: Digests
-) -> Delta | None:
-    """Two scalars, or a scalar and an array: a mapped function sees the same in both."""
-    layout = pair.layout or Layout.SAME
-    dtypes = [_seen_dtype(leaf, ours), _seen_dtype(other, theirs)]
-    if dtypes[0] == dtypes[1] and agrees(layout, _seen(leaf, ours), _seen(other, theirs)):
-        return None
-    text, text_rewritten = _shown(leaf, ours), _shown(other, theirs)
-    return Delta(where, "scalar", pair.ours, leaf.path, text, text_rewritten, pair.theirs, layout)
-
-
-def _shown(leaf: Leaf, digests: Digests) -> str:
-    return digests.whole if leaf.kind == "scalar" else _described(leaf)
-
-
-def _seen(leaf: Leaf, digests: Digests) -> Digests:
-    return Digests(digests.flat.partition(" ")[2] or digests.whole) if leaf.kind == "scalar" else digests
-
-
-def _seen_dtype(leaf: Leaf, digests: Digests) -> str:
-    return digests.flat.partition(" ")[0] or leaf.dtype if leaf.kind == "scalar" else leaf.dtype
-
-
-@lru_cache(maxsize=1 << 16)
-def _leaf_delta(where: str, pair: LeafPair, leaf: Leaf, other: Leaf, kind: str = "", detail: str = "") -> Delta:
-    """Cached, because a difference in one call is usually one in thousands of calls."""
-    texts = _described(leaf), _described(other)
-    return Delta(where, kind or pair.problem, pair.ours, leaf.path, *texts, pair.theirs, pair.layout, detail)
-
-
-def _described(leaf: Leaf) -> str:
-    if leaf.kind in ("array", "local shards"):
-        return f"{leaf.dtype}[{','.join(map(str, leaf.shape))}]"
-    return {"none": "None", "deleted": "a deleted array"}.get(leaf.kind, leaf.dtype)
-
-
 def _weak_differences(original: Values | None, rewritten: Values | None) -> int:
     if original is None or rewritten is None or original.signature == rewritten.signature:
         return 0
     pairs = zip(original.signature.leaves, rewritten.signature.leaves, strict=False)
     return sum(leaf.weak != other.weak for leaf, other in pairs if leaf.shape == other.shape)
-
-
-def first_other_result(comparisons: Iterable[SiteComparison]) -> float:
-    """When the first call was made that gives another result, by its order in the original; infinite if none does."""
-    pairs = [pair for comparison in comparisons for pair in comparison.pairs]
-    other = [pair for pair in pairs if pair.unrecorded or any(delta.where != "input" for delta in pair.deltas)]
-    return min((pair.original.order for pair in other), default=math.inf)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from jaxmigrate.verify.align import named_path
 from jaxmigrate.verify.case import Case, Found, calls_told, site_name
-from jaxmigrate.verify.compare import Divergence, SiteComparison
+from jaxmigrate.verify.comparison import Divergence, SiteComparison
 from jaxmigrate.verify.hints import hint
 from jaxmigrate.verify.model import CallDifference, SiteInfo
 from jaxmigrate.verify.sentences import sentence

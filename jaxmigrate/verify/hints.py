@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from jaxmigrate.verify.compare import Delta
+from jaxmigrate.verify.comparison import Delta
 from jaxmigrate.verify.model import LeafError
 
 _PATTERNS = {

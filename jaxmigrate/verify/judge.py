@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from jaxmigrate.verify.case import Case, Errors, Found, calls_told, measured_calls
-from jaxmigrate.verify.compare import ROWS, CallKey, CallPair, Delta, SiteComparison
+from jaxmigrate.verify.comparison import ROWS, CallKey, CallPair, Delta, SiteComparison
 from jaxmigrate.verify.differences import difference_of, differences_of, first_of
 from jaxmigrate.verify.model import ErrorPoint, LeafError, SiteEvidence, SiteInfo, Verdict, cause_of
 from jaxmigrate.verify.recording import is_enclosing

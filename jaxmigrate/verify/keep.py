@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from jaxmigrate.verify.align import replaced_by
-from jaxmigrate.verify.compare import MEASURED, CallPair, SiteComparison
+from jaxmigrate.verify.comparison import MEASURED, CallPair, SiteComparison
 from jaxmigrate.verify.recording import Values
 
 MAX_CALLS = 400

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from jaxmigrate.verify.compare import ROWS, CallPair, Delta
+from jaxmigrate.verify.comparison import ROWS, CallPair, Delta
 from jaxmigrate.verify.layouts import Layout, Shape, rows_of, rows_of_rewritten
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from jaxmigrate.verify.align import align
-from jaxmigrate.verify.compare import SiteComparison
+from jaxmigrate.verify.comparison import SiteComparison
 from jaxmigrate.verify.keep import Wanted
 from jaxmigrate.verify.model import SiteInfo
 from jaxmigrate.verify.recording import Call, Recording, Values, is_enclosing

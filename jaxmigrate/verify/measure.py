@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from jaxmigrate.verify.align import replaced_by
-from jaxmigrate.verify.compare import MEASURED, CallPair, Delta
+from jaxmigrate.verify.comparison import MEASURED, CallPair, Delta
 from jaxmigrate.verify.layouts import layout_of
 from jaxmigrate.verify.model import DEFAULT_TOLERANCES, LeafError, Tolerance, VerifyError
 from jaxmigrate.verify.recording import Call, Leaf, Stored

@@ -11,7 +11,7 @@ from math import prod
 from typing import NamedTuple
 
 from jaxmigrate.verify.align import named_path
-from jaxmigrate.verify.compare import CallPair, SiteComparison
+from jaxmigrate.verify.comparison import CallPair, SiteComparison
 from jaxmigrate.verify.recording import Call, Values
 
 # One number may be the same by chance, as losses and counts are.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from jaxmigrate.verify.align import NUMBERS, named_path, plain_path
-from jaxmigrate.verify.compare import SiteComparison
+from jaxmigrate.verify.comparison import SiteComparison
 from jaxmigrate.verify.layouts import Layout
 from jaxmigrate.verify.model import SeenLayout, SiteInfo
 from jaxmigrate.verify.recording import Leaf, Signature

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jaxmigrate.verify.compare import ROWS, Delta
+from jaxmigrate.verify.comparison import ROWS, Delta
 from jaxmigrate.verify.layouts import Layout
 from jaxmigrate.verify.model import LeafError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jaxmigrate.verify.case import Case, Found, calls_told, measured_calls, site_name
-from jaxmigrate.verify.compare import SiteComparison
+from jaxmigrate.verify.comparison import SiteComparison
 from jaxmigrate.verify.differences import difference_of, divergence_of
 from jaxmigrate.verify.model import SiteInfo, Verdict
 from jaxmigrate.verify.origins import Origin, Stale

@@ -15,7 +15,8 @@ from jaxmigrate.commands.planning import plan_files
 from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.sources import decode
 from jaxmigrate.verify.model import Evidence, SiteInfo, VerifyRequest, cause_of
-from jaxmigrate.verify.run import Originals, verify
+from jaxmigrate.verify.run import verify
+from jaxmigrate.verify.session import Originals
 from tests.verify.gallery_cases import CASES, Case
 
 GALLERY = Path(__file__).parent / "gallery"

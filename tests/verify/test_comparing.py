@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from jaxmigrate.verify.case import Case
-from jaxmigrate.verify.compare import CallKey, Delta, SiteComparison, compare
+from jaxmigrate.verify.compare import compare
+from jaxmigrate.verify.comparison import CallKey, Delta, SiteComparison
 from jaxmigrate.verify.hints import factor_hint, hint
 from jaxmigrate.verify.judge import judge
 from jaxmigrate.verify.keep import choose, leaf_bytes, spread

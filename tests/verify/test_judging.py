@@ -9,7 +9,8 @@ from typing import NamedTuple
 import pytest
 
 from jaxmigrate.verify.model import ORIGINAL, Evidence, Verdict, VerifyRequest
-from jaxmigrate.verify.run import Originals, verify
+from jaxmigrate.verify.run import verify
+from jaxmigrate.verify.session import Originals
 from tests.verify.marked import marked, sites_of
 
 HEAD = """

@@ -9,7 +9,8 @@ import pytest
 
 from jaxmigrate.verify.case import Case
 from jaxmigrate.verify.child.errors import compare_files
-from jaxmigrate.verify.compare import ROWS, Delta, compare
+from jaxmigrate.verify.compare import compare
+from jaxmigrate.verify.comparison import ROWS, Delta
 from jaxmigrate.verify.judge import judge
 from jaxmigrate.verify.layouts import Layout, rows_of_rewritten
 from jaxmigrate.verify.longer import with_longer

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from jaxmigrate.verify.case import Case
-from jaxmigrate.verify.compare import SiteComparison, compare
+from jaxmigrate.verify.compare import compare
+from jaxmigrate.verify.comparison import SiteComparison
 from jaxmigrate.verify.judge import judge
 from jaxmigrate.verify.model import LeafError, SiteInfo, Verdict
 from jaxmigrate.verify.origins import stale_arguments, takers

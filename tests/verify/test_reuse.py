@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from jaxmigrate.verify.model import VerifyRequest
-from jaxmigrate.verify.run import Originals, verify
+from jaxmigrate.verify.run import verify
+from jaxmigrate.verify.session import Originals
 from tests.verify.marked import PROGRAMS, marked, sites_of
 
 PROGRAM = """
