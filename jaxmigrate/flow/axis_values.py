@@ -198,13 +198,29 @@ def axis_names(
         if isinstance(value, Member) and value.name == "value":  # of an Enum
             value = value.owner
         if not isinstance(value, Constant):
-            found = configured.axis_of(axis, resolver)
+            found = configured.axis_of(axis, resolver) or _first_of_mesh(axis, module, resolver, bindings)
             return symbol_of(axis, value) if found is None and symbols else found
         items = value.value if isinstance(value.value, tuple) else (value.value,)
         if any(not isinstance(item, str) for item in items if item is not None):
             return None
         names += [item for item in items if isinstance(item, str)]
     return tuple(dict.fromkeys(names))
+
+
+def _first_of_mesh(node: ast.expr, module: Module, resolver: Resolver, bindings: Bindings) -> tuple[str, ...] | None:
+    """The name in `mesh.axis_names[0]` of a mesh that has one axis."""
+    if isinstance(node, ast.Name) and node in module.table.scope_of:
+        found = resolver.bindings(node.id, module.table.scope_of[node]) or ()
+        value = found[0].value if len(found) == 1 and found[0].kind == "assign" and not found[0].path else None
+        return None if value is None else _first_of_mesh(value, module, resolver, bindings)
+    match node:
+        case (
+            ast.Subscript(value=ast.Attribute(value=mesh, attr="axis_names"))
+            | ast.Attribute(value=mesh, attr="axis_names")
+        ):
+            names = _axes_of(resolver.values(mesh, module), resolver, bindings, DEEPEST)
+            return tuple(names) if names is not None and len(names) == 1 else None
+    return None
 
 
 def bind_arguments(

@@ -54,12 +54,19 @@ def _given_to(field: str, node: ast.AST) -> ast.expr | None:
     """What a declaration, a keyword or an assignment gives a field."""
     match node:
         case ast.AnnAssign(target=ast.Name(id=name), value=value) if name == field:
-            return value
+            return _default(value)
         case ast.keyword(arg=name, value=value) if name == field:
             return value
         case ast.Assign(targets=[ast.Attribute(attr=name)], value=value) if name == field:
             return value
     return None
+
+
+def _default(value: ast.expr | None) -> ast.expr | None:
+    """The default in `field(default="data", static=True)`, of dataclasses or another library; else the value itself."""
+    if isinstance(value, ast.Call) and last_name(value.func) == "field":
+        return next((one.value for one in value.keywords if one.arg == "default"), None)
+    return value
 
 
 def _texts(node: ast.expr, module: Module, field: str, resolver: Resolver, depth: int) -> frozenset[str] | None:
@@ -104,9 +111,11 @@ def texts_of_value(value: Value, resolver: Resolver, depth: int = DEEPEST) -> fr
     """The texts that a constant is, or that calls pass for a parameter, besides None; None where others may be."""
     if isinstance(value, Parameter) and depth:
         return _texts_passed(value, resolver, depth - 1)
-    if not isinstance(value, Constant) or not isinstance(value.value, str | None):
+    if not isinstance(value, Constant):
         return None
-    return frozenset() if value.value is None else frozenset([value.value])
+    if isinstance(value.value, str):
+        return frozenset([value.value])
+    return frozenset() if isinstance(value.value, int | float | None) else None  # `x.sum(axis=0)` is of no mesh
 
 
 def _texts_passed(parameter: Parameter, resolver: Resolver, depth: int) -> frozenset[str] | None:

@@ -164,8 +164,22 @@ def read_map(
     """
     values = [EQUAL if n in equal else value for n, value in enumerate(arguments(found, resolver))]
     given = {k: v for k, v in zip(found.parameters(), values, strict=True) if k not in omitted}
+    rest = _starred_arguments(found, len(values), resolver)
     mode = Mode(trusting, lenient=True, local=local, checked=refuses_varying(found, resolver))
-    return read(found.mapped, [], found.axes or frozenset(), resolver, given, mode)
+    by_position = [*values, *rest] if rest else []
+    named = {} if rest else given
+    return read(found.mapped, by_position, found.axes or frozenset(), resolver, named, mode)
+
+
+def _starred_arguments(found: DeviceMap, count: int, resolver: Resolver) -> list[AbstractValue]:
+    """What a shard_map's further specs make of the arguments that `*args` of its function stands for."""
+    specs = found.keyword("in_specs", 2) if found.name in SHARD_MAPS else None
+    if found.function.node.args.vararg is None or isinstance(found.mapped, Partial) or specs is None:
+        return []
+    listed = resolver.container(specs.expression, specs.module) if specs.expression is not None else None
+    if listed is None or not isinstance(listed[0], ast.Tuple | ast.List):
+        return []
+    return _by_specs(found, len(listed[0].elts), resolver)[count:]
 
 
 def arguments(found: DeviceMap, resolver: Resolver) -> list[AbstractValue]:

@@ -12,7 +12,7 @@ from jaxmigrate.flow.variance.library import MUTATORS
 from jaxmigrate.program.collectives import SPECS
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.values import Application, Constant, External, Value
+from jaxmigrate.program.values import Application, Argument, Constant, External, Value
 
 
 def spec_axes(node: ast.expr, module: Module, resolver: Resolver, *, symbols: bool = False) -> frozenset[str] | None:
@@ -33,10 +33,15 @@ def _axes_of(value: Value, resolver: Resolver, *, symbols: bool) -> frozenset[st
             continue
         plain = one.keyword is None
         found = axis_names(one.expression, one.module, resolver, {}, symbols=symbols) if plain else None
-        if found is None or len(resolver.argument_values(one)) > 1:  # `P("i" if split else None)`
-            return None
+        if found is None or (len(resolver.argument_values(one)) > 1 and not _is_of_object(one)):
+            return None  # `P("i" if split else None)`
         names.update(found)
     return frozenset(names)
+
+
+def _is_of_object(one: Argument) -> bool:
+    """Whether an entry is what an object holds, `self.axis`: its default, or what it was made with, is one axis."""
+    return isinstance(one.expression, ast.Attribute)
 
 
 def _starred(node: ast.expr) -> frozenset[str] | None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+from jaxmigrate.program.collectives import argument
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
 from jaxmigrate.program.passing import passed
@@ -34,6 +35,30 @@ class Callers:
         if key not in self._passed:
             self._passed[key] = self._found(parameter, depth)
         return self._passed[key]
+
+    def held(self, cls: Class, name: str) -> Values:
+        """What all calls of a class that are in sight give a field that it declares; UNKNOWN where none is."""
+        key = (cls.node, name, 0)
+        if key not in self._passed:
+            self._passed[key] = (UNKNOWN,)  # for what leads back to itself
+            found = [value for given in self._constructions(cls) for value in self._of_field(cls, name, given)]
+            self._passed[key] = tuple(dict.fromkeys(found)) or (UNKNOWN,)
+        return self._passed[key]
+
+    def _constructions(self, cls: Class) -> Iterator[tuple[Argument, ...]]:
+        for node, module in self._mentions(cls.node.name):
+            call = module.table.parents.get(node)
+            if isinstance(call, ast.Call) and call.func is node and cls in self.resolver.values(node, module):
+                yield call_arguments(call, module)
+
+    def _of_field(self, cls: Class, name: str, arguments: tuple[Argument, ...]) -> Values:
+        fields = self.resolver.declared_fields(cls)
+        if name not in fields or any(a.keyword in ("*", "**") for a in arguments):
+            return (UNKNOWN,)
+        given = argument(arguments, fields.index(name), name)
+        values = (UNKNOWN,) if given is None else self.resolver.argument_values(given)
+        each = (self.passed(one, 1) if isinstance(one, Parameter) else (one,) for one in values)
+        return tuple(value for several in each for value in several)
 
     def _found(self, parameter: Parameter, depth: int) -> Values:
         function = parameter.function

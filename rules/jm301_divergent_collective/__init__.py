@@ -10,6 +10,8 @@ from jaxmigrate.flow.axes import Step
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.operations import function_operations, same_sequence, within_map
 from jaxmigrate.flow.processes import RESTORED
+from jaxmigrate.flow.readings import DeviceMap
+from jaxmigrate.flow.variance import Reading
 from jaxmigrate.program.collectives import VMAP
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.syntax import expression_calls
@@ -58,13 +60,19 @@ def _is_behind(node: ast.AST, test: ast.expr, module: Module) -> bool:
 
 
 def _devices(facts: Facts) -> Iterator[Finding]:
-    for found, reading in facts.readings:
+    for found, reading in _readings(facts):
         for divergence in reading.divergences:
             kind = divergence.operation.kind
             message = _hangs(kind)
             if found.name == VMAP:
                 message = f"under vmap both branches run for all rows, and only some rows use the result of {kind}"
             yield from facts.finding(divergence.module, divergence.call, CODE, message)
+
+
+def _readings(facts: Facts) -> Iterator[tuple[DeviceMap, Reading]]:
+    """The readings of maps: of a mesh out of sight, along the axes that its specs name."""
+    for one, ways in zip(facts.readings, facts.readings_along, strict=True):
+        yield from ways if one[0].axes is None else [one]
 
 
 def _hangs(kind: str) -> str:

@@ -112,6 +112,7 @@ def _transformed(name: str, arguments: Arguments) -> AbstractValue:
     return AbstractValue(held_in([function]), callee=made, host=function.host, places=function.places)
 
 
+PLAIN = named("plain-module")
 ANY_NAME = named("any-name")
 SQUEEZES = named("squeeze")
 SEEDS = named("seed")
@@ -241,8 +242,12 @@ def _is_in_shape_of_equal(name: str, arguments: Arguments) -> bool:
 
 
 def is_network(run: Run, cls: Class) -> bool:
-    """Whether a class derives from a library's module class, whose methods do not mean what they say."""
-    return any(isinstance(v, External) and "Module" in v.name.rpartition(".")[2] for v in run.resolver.bases(cls))
+    """Whether a class derives from a library's module class, whose methods do not mean what they say.
+
+    For rules, those of equinox and nnx, which are objects as any, do.
+    """
+    bases = [v.name for v in run.resolver.bases(cls) if isinstance(v, External)]
+    return any("Module" in name.rpartition(".")[2] and not (run.mode.lenient and name in PLAIN) for name in bases)
 
 
 # Cases of their own

@@ -35,6 +35,7 @@ from jaxmigrate.flow.variance.lattice import (
 from jaxmigrate.flow.variance.library import NAMED_TUPLES
 from jaxmigrate.flow.variance.run import OUTSIDE, Run, at_least, weaker
 from jaxmigrate.program.values import (
+    UNKNOWN,
     Application,
     Class,
     Constant,
@@ -177,7 +178,9 @@ def _known(run: Run, value: AbstractValue, name: str) -> AbstractValue | None:
 
 
 def _of_values(run: Run, owner: Value, name: str, values: tuple[Value, ...]) -> AbstractValue | None:
-    if len(values) != 1 or (isinstance(values[0], Member | Unknown) and isinstance(owner, Instance)):
+    if len(values) == 1 and isinstance(values[0], Member | Unknown) and isinstance(owner, Instance):
+        values = _held(run, owner, name)
+    if len(values) != 1:
         return None
     if run.spilled is not None and isinstance(values[0], Constant):
         return EQUAL if run.spilled == Level.NO else unsure(EQUAL)  # what was stored may have been stored there
@@ -193,6 +196,12 @@ def _of_values(run: Run, owner: Value, name: str, values: tuple[Value, ...]) -> 
         return module is not None and hosts.name_differs(module, name)
 
     return run.static(values[0], (owner, name), differs)
+
+
+def _held(run: Run, owner: Instance, name: str) -> tuple[Value, ...]:
+    """For rules, what a field of an object is that a class only declares: what is given for it wherever one is made."""
+    given = run.shared.callers.held(owner.cls, name) if run.mode.lenient else ()
+    return (Member(owner, name),) if given and UNKNOWN not in given else ()
 
 
 def run_call(run: Run, function: AbstractValue, arguments: Arguments) -> AbstractValue:

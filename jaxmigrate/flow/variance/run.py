@@ -46,6 +46,7 @@ from jaxmigrate.program.values import (
     External,
     Function,
     Instance,
+    Member,
     ModuleValue,
     Parameter,
     Partial,
@@ -230,8 +231,10 @@ class Run:
         self, value: Value, key: object, differs: Callable[[], bool], at: ast.AST | None = None
     ) -> AbstractValue:
         """A value known before anything runs, or at least captured from where nothing is mapped."""
-        if isinstance(value, Parameter) and not self.mode.trusting:
-            passed = self.shared.callers.passed(value)
+        if isinstance(value, Parameter | Member) and (self.mode.lenient or not self.mode.trusting):
+            passed = self._passed(value)
+            if self.mode.lenient and 1 < len(passed) <= MOST_CHOICES and UNKNOWN not in passed:
+                return self.kept(AbstractValue(callee=self._either_of(passed, key)), key)
             value = passed[0] if len(passed) == 1 and passed != (UNKNOWN,) else value
         match value:
             case Constant(value=content):
@@ -246,6 +249,21 @@ class Run:
             name = key[-1] if isinstance(key, tuple) and isinstance(key[-1], str) else ""
             return replace(unsure(EQUAL, self.cause(name, at, host=True)), static=value)
         return self.kept(AbstractValue(static=value), key)
+
+    def _passed(self, value: Parameter | Member) -> Values:
+        """What all calls pass for a parameter, and, for rules, for the field of an object."""
+        if isinstance(value, Parameter):
+            return self.shared.callers.passed(value)
+        owner = value.owner
+        return (
+            self.shared.callers.held(owner.cls, value.name) if self.mode.lenient and isinstance(owner, Instance) else ()
+        )
+
+    def _either_of(self, values: Values, key: object) -> Callee | None:
+        """One of several functions, all of which are in sight."""
+        known = self.any_of(values, key)
+        ways = len(known.ways) if isinstance(known, Choice) else 1
+        return known if known is not None and ways == len(values) else None
 
     # Doubt
 
