@@ -9,13 +9,17 @@ from jaxmigrate.codemod.rewriting import Rewriting
 
 
 def renamed(command: Rewriting, function: cst.FunctionDef, name: str, indent: str) -> cst.FunctionDef:
-    """A function under another name, whose parameters stand below each other as before, on lines that fit."""
+    """A function under another name, whose parameters stand below each other as before, on lines that fit.
+
+    Lines that were too long already stay as they are.
+    """
     column = len(f"def {function.name.value}(")
     params = function.params.visit(_Moved(column, len(name) - len(function.name.value)))
     assert isinstance(params, cst.Parameters)
     found = function.with_changes(name=cst.Name(name), params=params)
-    lines = _head(found).rstrip().removesuffix(" pass").splitlines()
-    if all(len(indent) * (not i) + len(line) <= command.style.width for i, line in enumerate(lines)):
+    width, (first, *others) = command.style.width, _widths(found, indent)
+    was = _widths(function, indent)[1:]
+    if first <= width and all(new <= width or old > width for old, new in zip(was, others, strict=True)):
         return found
     if any(comments_in(function.params)):
         return function.with_changes(name=cst.Name(name))
@@ -56,6 +60,12 @@ class _Flat(cst.CSTTransformer):
 def _head(function: cst.FunctionDef) -> str:
     body = cst.SimpleStatementSuite([cst.Pass()])
     return source(function.with_changes(body=body, decorators=(), leading_lines=()))
+
+
+def _widths(function: cst.FunctionDef, indent: str) -> list[int]:
+    """How long the lines of a function's head are."""
+    lines = _head(function).rstrip().removesuffix(" pass").splitlines()
+    return [len(indent) * (not i) + len(line) for i, line in enumerate(lines)]
 
 
 def fitted_head(command: Rewriting, function: cst.FunctionDef, indent: str) -> cst.FunctionDef:

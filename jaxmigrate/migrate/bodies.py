@@ -11,6 +11,7 @@ from pathlib import Path
 from jaxmigrate.flow.layout.model import Place
 from jaxmigrate.migrate.maps import Array, MapPlan
 from jaxmigrate.migrate.names import names_in
+from jaxmigrate.migrate.returned_arrays import is_array
 from jaxmigrate.migrate.style import style_of
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.operations import Before, First, Operation, Replace, ReplaceStatement, code
@@ -19,7 +20,6 @@ from jaxmigrate.program.scopes import FunctionNode, Scope
 from jaxmigrate.program.sites import mapped_function
 from jaxmigrate.program.values import Function
 
-SPLITS = frozenset({"split", "fold_in", "PRNGKey", "key", "normal", "uniform"})
 Named = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -122,7 +122,7 @@ class Body:
         for name, array in inputs:
             if array.fields:
                 lines.append(f"{name} = {copied(name, array, squeezed, self.words, self.fields)}")
-            elif not array.drops:
+            elif not array.drops or not _mentions(function.node, name):
                 continue
             elif name in self.arrays:
                 read = _only_read(function.node, name)
@@ -177,14 +177,15 @@ class Body:
         together = self._together(function, value, pairs)
         if together is not None:
             return together
-        return [operation for element, array in pairs for operation in self._changed(function, element, array)]
+        return [operation for element, array in pairs for operation in self._changed(element, array)]
 
     def _together(
         self, function: FunctionNode, value: ast.expr, pairs: Sequence[tuple[ast.expr, Array]]
     ) -> list[Operation] | None:
         """The mapped axis put into several outputs, or into one of several lines, by a statement above the return."""
         statement = self._own_statement(function, value)
-        alone = [e for e, a in pairs if _is_key(function, e) and (isinstance(e, ast.Name) or len(pairs) == 1)]
+        arrays = [e for e, _ in pairs if is_array(function, e, self.words.numpy)]
+        alone = [e for e in arrays if isinstance(e, ast.Name) or len(pairs) == 1]
         trees = [(e, a) for e, a in pairs if a.drops and e not in alone]
         if statement is None or not trees or len({array.axis for _, array in trees}) > 1:
             return None
@@ -199,7 +200,7 @@ class Body:
         rest = [e for e, _ in pairs if all(e is not tree for tree, _ in trees)]
         if len(trees) < 2 or not all(isinstance(e, ast.Name | ast.Constant) for e in rest):
             return None
-        keys = [o for e, a in pairs if e in rest for o in self._changed(function, e, a)]
+        keys = [o for e, a in pairs if e in rest for o in self._changed(e, a)]
         if len(set(names)) == len(trees) and not {n.id for e in rest for n in names_in([e])} & {*names}:
             every = ", ".join(names)
             above = f"{every} = {expanded(f'({every})', axis, self.words, is_array=False)}"
@@ -256,14 +257,14 @@ class Body:
             return None
         return list(zip(elements, plan.outputs, strict=True))
 
-    def _changed(self, function: FunctionNode, value: ast.expr, array: Array) -> list[Operation]:
+    def _changed(self, value: ast.expr, array: Array) -> list[Operation]:
         if array.fields:
             assert isinstance(value, ast.Name)
             return [Replace(value, code(self._copied(value.id, array)))]
         if not array.drops:
             return []
-        is_array = _is_key(function, value)
-        return [Replace(value, code(expanded("$itself", array.axis, self.words, is_array=is_array)))]
+        one = array.axis == 0 and is_array(self.function.node, value, self.words.numpy)
+        return [Replace(value, code(expanded("$itself", array.axis, self.words, is_array=one)))]
 
     def _copied(self, name: str, array: Array) -> str:
         """The source of an object that is returned, with the mapped axis put into its stacked fields."""
@@ -294,7 +295,7 @@ class Body:
                 texts.append(self._copied(name, array))
             else:
                 texts.append(f"$e{index}")
-                found += self._changed(function, element, array)
+                found += self._changed(element, array)
         comma = "," if len(texts) == 1 and not self.plan.whole_out else ""
         text = "\n".join([*lines, f"return {', '.join(texts)}{comma}"])
         parts = {f"e{i}": e for i, (e, _) in enumerate(pairs) if f"$e{i}" in text}
@@ -392,6 +393,13 @@ def _returned(function: FunctionNode) -> Iterator[ast.expr]:
             waiting += ast.iter_child_nodes(node)
 
 
+def _mentions(function: FunctionNode, name: str) -> bool:
+    """Whether the body of a function mentions a name at all; one that asks for its names does."""
+    body = function.body if isinstance(function.body, list) else [function.body]
+    names = {n.id for statement in body for n in ast.walk(statement) if isinstance(n, ast.Name)}
+    return not names.isdisjoint({name, "locals", "vars", "eval", "exec"})
+
+
 def _reads(node: ast.AST, name: str) -> list[ast.Name]:
     return [n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)]
 
@@ -416,29 +424,3 @@ def _is_deferred(value: ast.expr, read: ast.Name) -> bool:
     """Whether a read stands in a function or a comprehension, which may run more than once."""
     inner = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
     return any(isinstance(n, inner) and any(m is read for m in ast.walk(n)) for n in ast.walk(value))
-
-
-def _is_key(function: FunctionNode, value: ast.expr) -> bool:
-    """Whether a returned value is surely one array: what `jax.random` gives, or a key that its `split` gave."""
-    if isinstance(value, ast.Call):
-        return ast.unparse(value.func).startswith("jax.random.") and not ast.unparse(value.func).endswith("impl")
-    if not isinstance(value, ast.Name) or isinstance(function, ast.Lambda):
-        return False
-    bound = [
-        s
-        for s in ast.walk(function)
-        if isinstance(s, ast.Assign)
-        and any(isinstance(n, ast.Name) and n.id == value.id for t in s.targets for n in ast.walk(t))
-    ]
-    return bool(bound) and all(_splits(s) for s in bound)
-
-
-def _splits(statement: ast.Assign) -> bool:
-    """Whether a statement unpacks keys: each name stands for one."""
-    target, value = statement.targets[0], statement.value
-    if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute | ast.Name):
-        return False
-    text = ast.unparse(value.func)
-    one = isinstance(target, ast.Name) and text.endswith(("random.fold_in", "random.key", "random.PRNGKey"))
-    parts = isinstance(target, ast.Tuple) and not any(isinstance(e, ast.Starred) for e in target.elts)
-    return one or (parts and len(statement.targets) == 1 and text.endswith("random.split"))

@@ -225,9 +225,9 @@ class MapWriter:
 
         Empty where it needs none; None where only the map that chooses its mesh at each call does it.
         """
-        if not (self.processes and any(self._is_local(a) or a.local_fields for a in plan.everything)):
+        if plan.own_devices or plan.one_process:
             return ""
-        if plan.own_devices:
+        if not (self.processes and any(self._is_local(a) or a.local_fields for a in plan.everything)):
             return ""
         is_open = any(a.local_fields and a.is_open for a in plan.everything)
         if (plan.has_own_mesh and not plan.mesh) or is_open:

@@ -16,6 +16,7 @@ PROPOSALS = {
     "numpy": ("np",),
 }
 PLAIN = frozenset({"jax", "functools", "jax.numpy", "numpy"})  # which are imported as modules
+FUNCTOOLS = frozenset({"cache", "lru_cache", "partial", "wraps"})  # what new code uses of it
 WORD = re.compile(r"\w+")
 
 
@@ -26,6 +27,7 @@ class FileNames:
         """`released` are names of imports that nothing uses any more."""
         self.module = module
         self.taken = set(used_names(module)) - set(released)
+        self._used = frozenset(self.taken)  # before new code takes any
         self._known: dict[str, str] = {}
         self._new: set[str] = set()  # names that new code binds at the file's top
         self._local: dict[ast.AST, set[str]] = {}  # by function, the names that it has
@@ -85,13 +87,19 @@ class FileNames:
         return None
 
     def _imported(self, dotted: str) -> str:
-        if dotted.startswith("functools."):
-            return dotted.replace("functools", self.of("functools"))
         parent, _, last = dotted.rpartition(".")
+        if parent == "functools" and not self._takes_from_functools():
+            return dotted.replace("functools", self.of("functools"))
         name = self.free(*PROPOSALS.get(dotted, (last,)))
         asname = name if name != last else ""
         self._imports[dotted] = Import(dotted, "", asname) if dotted in PLAIN else Import(parent, last, asname)
         return name
+
+    def _takes_from_functools(self) -> bool:
+        """Whether the file imports names of functools, not functools itself, and has no other things of such names."""
+        found = [one for one in self.module.tree.body if isinstance(one, ast.ImportFrom) and one.module == "functools"]
+        own = {alias.name for one in found for alias in one.names if alias.asname is None}
+        return bool(found) and not self.module.cells and self._used.isdisjoint(FUNCTOOLS - own)
 
     def import_from(self, module: str, name: str) -> str:
         """What the file calls a function that it imports from a module of the project."""

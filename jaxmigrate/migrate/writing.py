@@ -31,6 +31,7 @@ from jaxmigrate.migrate.nested_code import inner_axis_lines, inside_lines, insid
 from jaxmigrate.migrate.one_device import Alone, arguments_alone
 from jaxmigrate.migrate.other_devices import uses_other_devices
 from jaxmigrate.migrate.repeated_maps import RepeatedMaps
+from jaxmigrate.migrate.rows_of_all import is_of_one_process
 from jaxmigrate.migrate.runs_again import RunsAgain
 from jaxmigrate.migrate.shared_module import Location, locations
 from jaxmigrate.migrate.sharing import (
@@ -334,6 +335,8 @@ class ProjectWriter:
                 plan = None if own_mesh else plan if alone is not None else replace(plan, lays_out=True)
             elif plan is not None and self._has_own_devices(plan):
                 plan = replace(plan, own_devices=True)
+            if plan is not None and self.around.processes and not self.around.guarded:
+                plan = replace(plan, one_process=is_of_one_process(site, self.resolver))
             self._plans[site.node] = plan
         return self._plans[site.node]
 

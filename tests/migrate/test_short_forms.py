@@ -383,17 +383,17 @@ def test_what_a_package_imports_from_beside_it_shares_its_module() -> None:
     assert "from .sharding import" in after["pkg/b.py"]
 
 
-STEP = "import jax\n\np = jax.pmap(lambda x: x.sum(), 'i')\nn = jax.device_count()\n"
+COUNTED = "import jax\n\np = jax.pmap(lambda x: x.sum(), 'i')\nn = jax.device_count()\n"
 
 
 def test_parts_of_a_package_share_a_module_in_it() -> None:
     files = {
         "pkg/__init__.py": "from .train import loop\nfrom . import predict\n",
         "pkg/train/__init__.py": "",
-        "pkg/train/loop.py": "from .more import m\n" + STEP,
+        "pkg/train/loop.py": "from .more import m\n" + COUNTED,
         "pkg/train/more.py": "m = 1\n",
         "pkg/predict/__init__.py": "from .one import n\n",
-        "pkg/predict/one.py": "from .two import m\n" + STEP,
+        "pkg/predict/one.py": "from .two import m\n" + COUNTED,
         "pkg/predict/two.py": "m = 1\n",
     }
     after = fix_files(files)
@@ -406,16 +406,16 @@ def test_parts_of_a_package_share_a_module_in_it() -> None:
 def test_packages_side_by_side_share_a_module_of_the_one_that_the_others_import() -> None:
     files = {
         "tools/__init__.py": "",
-        "tools/a.py": "from tools.b import m\n" + STEP,
+        "tools/a.py": "from tools.b import m\n" + COUNTED,
         "tools/b.py": "m = 1\n",
         "core/__init__.py": "",
-        "core/c.py": "from core.d import m\nfrom tools.b import m\n" + STEP,
+        "core/c.py": "from core.d import m\nfrom tools.b import m\n" + COUNTED,
         "core/d.py": "m = 1\n",
     }
     after = fix_files(files)
     assert [name for name, text in after.items() if "def get_mesh" in text] == ["tools/sharding.py"]
     assert all("from tools.sharding import" in after[name] for name in ("tools/a.py", "core/c.py"))
-    apart = fix_files({**files, "core/c.py": "from core.d import m\n" + STEP})  # one may be installed alone
+    apart = fix_files({**files, "core/c.py": "from core.d import m\n" + COUNTED})  # one may be installed alone
     assert "tools/sharding.py" not in apart
 
 
@@ -423,7 +423,7 @@ def test_files_that_no_import_can_name_are_scripts(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / "__init__.py").write_text("")
     for name in ("train-a.py", "train-b.py"):
-        (tmp_path / name).write_text(STEP)
+        (tmp_path / name).write_text(COUNTED)
     after = written(tmp_path)
     assert "from sharding import" in after["train-a.py"]
     assert "def get_mesh" in after["sharding.py"]
@@ -640,3 +640,106 @@ def test_what_one_of_two_branches_makes_is_not_used_in_the_other() -> None:
     after = fix_files({"main.py": text})["main.py"]
     assert "functools.partial(" not in after
     agree(text, after)
+
+
+ALL_ROWS = """import jax
+import jax.numpy as jnp
+
+
+def shard(xs):
+    return jax.tree.map(lambda x: x.reshape((jax.device_count(), -1) + x.shape[1:]), xs)
+
+
+@jax.pmap
+def step(key, x):
+    return x * jax.lax.axis_index('i')
+
+
+keys = jax.random.split(jax.random.key(0), jax.local_device_count())
+for batch in batches:
+    batch = shard(batch)
+    print(step(keys, batch).mean())
+""".replace("@jax.pmap", "@functools.partial(jax.pmap, axis_name='i')").replace(
+    "import jax\n", "import functools\nimport jax\n", 1
+)
+
+
+def test_a_map_that_only_one_process_can_call_says_nothing_of_several() -> None:
+    """`jax.pmap` raises where it is given more rows than a process has devices."""
+    assert "host_local" not in fix_files({"main.py": ALL_ROWS})["main.py"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("(jax.device_count(), -1)", "(jax.local_device_count(), -1)"),
+        ("    batch = shard(batch)\n", "    if batch.ndim > 1:\n        batch = shard(batch)\n"),
+        ("mean())\n", "mean())\n    step(keys, x)\n"),
+        ("mean())\n", "mean())\nprint(jax.process_index())\n"),
+    ],
+)
+def test_any_other_map_may_be_called_by_several(old: str, new: str) -> None:
+    assert "host_local" in fix_files({"main.py": ALL_ROWS.replace(old, new)})["main.py"]
+
+
+ONE_RETURN = """import functools
+import jax
+import jax.numpy as jnp
+
+
+@functools.partial(jax.pmap, axis_name='i')
+def step(unused, x):
+    {made}
+    return {value}
+
+
+print(step(jnp.ones(jax.device_count()), jnp.ones((jax.device_count(), 2))))
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "value", "is_array"),
+    [
+        ("pass", "jnp.mean(x)", True),
+        ("loss = jnp.sum(x)", "loss", True),
+        ("loss = f(x)", "loss", False),
+        ("loss = jnp.sum(x)\n    loss, _ = f(x)", "loss", False),
+        ("pass", "jnp.where(x)", False),
+    ],
+)
+def test_what_jax_numpy_gives_is_one_array(made: str, value: str, is_array: bool) -> None:
+    after = fix_files({"main.py": ONE_RETURN.format(made=made, value=value)})["main.py"]
+    assert (f"return {value}[None]" in after) is is_array
+    assert "x = jax.tree.map(lambda x: x.squeeze(0), x)" in after  # what is not read keeps its axis
+
+
+def test_a_package_that_gives_names_gives_more() -> None:
+    text = ALL_ROWS.replace("import functools", "from functools import partial").replace("functools.partial", "partial")
+    many = text + "".join(f"print(jax.pmap(lambda x: x, 'i')(batch + {i}))\n" for i in range(3))
+    after = fix_files({"main.py": many})["main.py"]
+    assert "from functools import cache, partial, wraps\n" in after
+    assert "@cache\ndef get_mesh" in after
+    taken = fix_files({"main.py": many + "cache = {}\n"})["main.py"]
+    assert "import functools\nfrom functools import partial\n" in taken
+    assert "@functools.cache\ndef get_mesh" in taken
+
+
+LONG_HEAD = """import functools
+import jax
+
+
+def rows():
+    return jax.device_count()
+
+
+@functools.partial(jax.pmap, axis_name='i')
+def step(a, b, c, d, e, f, g,
+    h) -> 'a note of what comes back that is far too long for a line of this file, wherever it starts, of any width':
+    return jax.lax.psum(a + b + c + d + e + f + g + h, 'i')
+"""
+
+
+def test_a_head_that_was_too_long_already_stays_as_it_is() -> None:
+    after = fix_files({"main.py": LONG_HEAD})["main.py"]
+    assert "def step_per_device(a, b, c, d, e, f, g,\n" in after
+    assert "h) -> 'a note" in after
