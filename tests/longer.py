@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 
-def every_second_long(count: int) -> list[Any]:
-    """The places of a table as parameters of a test, every second one marked long."""
-    return [pytest.param(place, marks=[pytest.mark.long] if place % 2 else []) for place in range(count)]
+def all_but_every(step: int, count: int) -> list[Any]:
+    """The places of a table as parameters of a test, all but one in some steps marked long."""
+    return [pytest.param(place, marks=[pytest.mark.long] if place % step else []) for place in range(count)]
 
 
 def chosen(request: pytest.FixtureRequest, parameter: str) -> set[Any]:

@@ -127,7 +127,12 @@ def test_fix_writes_the_step_of_the_readme() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", ["README.md", "docs/tutorial.md", "docs/ci.md", pytest.param("docs/observe.md", marks=pytest.mark.long)]
+    "name",
+    [
+        "README.md",
+        "docs/ci.md",
+        *(pytest.param(f"docs/{one}.md", marks=pytest.mark.long) for one in ("tutorial", "observe")),
+    ],
 )
 def test_commands_print_what_a_page_shows(name: str) -> None:
     """All of them, in a new home folder; `python tools/docs.py PAGE` puts the outputs of now into it."""

@@ -22,12 +22,12 @@ PROVABLE = provable()
 EVERY = {**TRAPS, **PROVABLE}
 WRONG = {name: files for name, text in TRAPS.items() if (files := careless(text)) is not None}
 KNOWN = {"zero_sized_leaf": "jit gives an empty output no sharding, and flax's unreplicate looks at its sharding"}
-LONG = frozenset(sorted(EVERY)[1::2])  # of a fault, one of several programs mostly tells
+LONG = frozenset(EVERY) - {*sorted(EVERY)[::3]}  # of a fault, one of several programs mostly tells
 Outcomes = dict[str, dict[str, Any]]
 
 
 def cases(names: Iterable[str], known: Mapping[str, str] = MappingProxyType({})) -> list[Any]:
-    """The parameters of a test that runs programs, with the known failures marked, and every second program as long."""
+    """The parameters of a test that runs programs, with the known failures marked, and most programs as long."""
     found = []
     for name in names:
         marks = [pytest.mark.long] if name in LONG else []

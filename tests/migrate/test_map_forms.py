@@ -173,7 +173,13 @@ def main():
 """
 
 
-@pytest.mark.parametrize(("annotation", "is_key"), [("jax.Array", True), ("Any", True), ("jax.Array | None", False)])
+@pytest.mark.parametrize(
+    ("annotation", "is_key"),
+    [
+        ("jax.Array", True),
+        *(pytest.param(*one, marks=pytest.mark.long) for one in (("Any", True), ("jax.Array | None", False))),
+    ],
+)
 def test_a_field_that_is_a_key_loses_its_axis_by_an_index(annotation: str, *, is_key: bool) -> None:
     before = {"main.py": STATE.replace("ANNOTATION", annotation)}
     files = fix_files(before, "auto")

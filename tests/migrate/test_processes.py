@@ -399,7 +399,7 @@ def test_what_has_no_axis_name_is_mapped_over_the_devices_of_each_process(more: 
 GATHER = 'p_gather = jax.pmap(lambda x: lax.all_gather(x, "i"), axis_name="i")'
 
 
-@pytest.mark.parametrize("order", ["04152637", "45670123"])
+@pytest.mark.parametrize("order", ["04152637", pytest.param("45670123", marks=pytest.mark.long)])
 @pytest.mark.parametrize(
     ("gather", "found"), [("", "train(n)"), (GATHER, "train(n), p_gather(np.arange(n) * 2.0 + RANK)")]
 )

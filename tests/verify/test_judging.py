@@ -145,7 +145,8 @@ CASES = (
 LONG = frozenset(
     {
         *("another schedule in bfloat16", "check_vma in bfloat16", "a fraction of the step"),
-        *("jit on global arrays as compiled", "8 times with a field beside the state"),
+        *("jit on global arrays", "jit on global arrays as compiled", "8 times with a field beside the state"),
+        *("psum for pmean in bfloat16", "another weight decay"),
     }
 )
 
