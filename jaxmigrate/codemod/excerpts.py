@@ -1,15 +1,17 @@
 """Rewrites a text in parts: a LibCST tree takes some hundred times the memory of its text, and as much time to build.
 
 A part is the text with a string of as many lines in the place of the statements that it leaves out: each line keeps its
-number, and operations find their nodes. The first part holds the imports and all that says where new statements go; the
-others hold statements in which only expressions change, which nothing outside of them has a share in. What the parts
-become is put together by the strings, and where that cannot be done without a doubt, the text is rewritten as a whole.
+number, and operations find their nodes. The first part holds the imports and all that says where new statements go, but
+not what stands between these, in functions too; the others hold statements in which only expressions change, which
+nothing outside of them has a share in. What the parts become is put together by the strings, and where that cannot be
+done without a doubt, the text is rewritten as a whole.
 """
 
 from __future__ import annotations
 
 import ast
-from bisect import bisect_right
+import itertools
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -19,11 +21,15 @@ from jaxmigrate.program.operations import (
     Define,
     DropArgument,
     DropIndex,
+    DropStatement,
+    Enclose,
+    First,
     Import,
     Mark,
     NameArgument,
     Operation,
     Replace,
+    ReplaceStatement,
     SetKeyword,
     new_parts,
     texts_of,
@@ -34,6 +40,7 @@ MOST = 250_000  # characters that a part holds, if its statements are shorter
 OF_EXPRESSIONS = Replace | Mark | SetKeyword | NameArgument | DropArgument | DropIndex
 DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 LEFT_OUT = DEFINITIONS | ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr | ast.Assert | ast.Delete
+FEW_LINES = 3  # which are read sooner than a string is put in their place
 NODES = ("node", "call", "subscript", "statement", "function")
 _STANDS_FOR = "jaxmigrate leaves out what begins in line"
 
@@ -47,10 +54,11 @@ class _Span(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """Spans in a row that one string stands for."""
+    """Lines that one string stands for, from 0, the last one excluded, and their indentation."""
 
     first: int
     last: int
+    indent: str = ""
 
 
 class _Unit(NamedTuple):
@@ -95,7 +103,7 @@ class _Parts:
         self.rewrite = rewrite
         self.loose: dict[_Unit, list[Operation]] = {}
         self.others: list[Operation] = []
-        kept = set(self._at_head(operations))
+        kept = {*self._at_head(operations), *self._commented_below()}
         touched = [(op, {self._span_of(node) for node in _nodes(op)}) for op in operations]
         kept |= {one for op, own in touched if not _is_loose(op, own) for one in own}
         for op, own in touched:
@@ -105,12 +113,14 @@ class _Parts:
             else:
                 self.loose.setdefault(self._unit_of(op, self.spans[alone]), []).append(op)
         starts = {self._span_of(node) for op in operations if isinstance(op, Import | Define) for node in op.uses}
-        self.runs = list(_runs([i for i in range(len(self.spans)) if i not in kept], starts))
+        left_out = _runs([i for i in range(len(self.spans)) if i not in kept], starts)
+        runs = [_Run(self.spans[first].first - 1, self.spans[last].last) for first, last in left_out]
+        self.runs = sorted([*runs, *self._inner_runs(kept)])
 
     def joined(self) -> str | None:
         """The text after all parts were rewritten."""
         changed: dict[tuple[int, int], str] = {}
-        starts = {self._extent(run)[0] for run in self.runs}
+        starts = {run.first for run in self.runs}
         for part in _apart(_outermost(self.loose), self._size_of, starts):
             found = self._changed(part)
             if found is None:
@@ -119,18 +129,54 @@ class _Parts:
         pending = sorted(changed.items(), reverse=True)
         after = self.rewrite(self._head(), self.others)
         made: list[str] = []
-        for run in self.runs:
-            first, last = self._extent(run)
+        for first, last, indent in self.runs:
             before, string, after = after.partition(_string(first, last))
-            if not string:
+            if not string or before.rpartition("\n")[2] != indent:
                 return None
             inside: list[str] = []
             while pending and pending[-1][0][0] < last:
                 (start, end), text = pending.pop()
                 inside += [*self.lines[first:start], text]
                 first = end
-            made += [before, "".join([*inside, *self.lines[first:last]]).removesuffix("\n")]
+            made += [before.removesuffix(indent), "".join([*inside, *self.lines[first:last]]).removesuffix("\n")]
         return "".join([*made, after])
+
+    def _inner_runs(self, kept: Iterable[int]) -> Iterator[_Run]:
+        """The statements in the blocks of some spans that no operation touches, where they are worth a string.
+
+        The first of a block stays, which may be a docstring, and the second where new ones go before it.
+        """
+        touched = sorted(getattr(node, "lineno", 0) for op in self.others for node in _nodes(op))
+        compared = "\n".join(op.text for op in self.others if isinstance(op, Define))
+        whole = {op.statement for op in self.others if isinstance(op, ReplaceStatement | DropStatement)}
+        whole |= {op.function for op in self.others if isinstance(op, Enclose)}
+        begun = {op.function for op in self.others if isinstance(op, First)}
+        waiting = [one for index in kept for one in self.spans[index].statements if not _is_seen(one, compared)]
+        while waiting:
+            one = waiting.pop()
+            if one in whole:
+                continue
+            for block in _blocks(one):
+                stay = 1 + (one in begun)
+                units = [None if _holds(touched, inner) else self._left_out(inner) for inner in block[stay:]]
+                yield from _runs_of(units)
+                waiting += [*block[:stay], *itertools.compress(block[stay:], (unit is None for unit in units))]
+
+    def _left_out(self, statement: ast.stmt) -> _Unit | None:
+        """A statement as a unit, if all that its blocks hold ends on its last line: comments may stand below that."""
+        unit = self._alone(statement)
+        return None if unit is None or self._is_commented_below(statement, unit.indent) else unit
+
+    def _commented_below(self) -> Iterator[int]:
+        """The spans that go on below their last line."""
+        yield from (i for i, span in enumerate(self.spans) if self._is_commented_below(span.statements[-1], ""))
+
+    def _is_commented_below(self, statement: ast.stmt, indent: str) -> bool:
+        """Whether comments below a statement belong to one of its blocks."""
+        if not any(_blocks(statement)):
+            return False
+        below = itertools.takewhile(_says_nothing, self.lines[_last_line(statement) :])
+        return any(line.strip() and line.startswith((f"{indent} ", f"{indent}\t")) for line in below)
 
     def _unit_of(self, operation: Operation, span: _Span) -> _Unit:
         """The innermost statement alone on its lines that holds all nodes of an operation."""
@@ -154,6 +200,7 @@ class _Parts:
         line, end = self.lines[first], self.lines[last - 1].encode()[statement.end_col_offset or 0 :].strip()
         indent = line[: len(line) - len(line.lstrip(" \t"))]
         starts = line[len(indent)] == "@" or len(indent) == statement.col_offset
+        starts &= not (isinstance(statement, ast.If) and line.startswith("elif", len(indent)))
         return _Unit(first, last, indent) if starts and (not end or end.startswith(b"#")) else None
 
     def _size_of(self, unit: _Unit) -> int:
@@ -191,16 +238,11 @@ class _Parts:
         """The part that says where new statements go, with strings in the place of all else."""
         found: list[str] = []
         first = 0
-        for run in self.runs:
-            start, end = self._extent(run)
-            found += [*self.lines[first:start], _string(start, end)]
+        for start, end, indent in self.runs:
+            found += [*self.lines[first:start], indent, _string(start, end)]
             found += ["\n"] if self.lines[end - 1].endswith("\n") else []
             first = end
         return "".join([*found, *self.lines[first:]])
-
-    def _extent(self, run: _Run) -> tuple[int, int]:
-        """The lines of a run, from 0, the last one excluded."""
-        return self.spans[run.first].first - 1, self.spans[run.last].last
 
     def _span_of(self, node: ast.AST) -> int:
         return max(0, bisect_right(self.firsts, getattr(node, "lineno", 0)) - 1)
@@ -306,17 +348,51 @@ def _last_line(statement: ast.AST) -> int:
     return getattr(statement, "end_lineno", None) or 0
 
 
-def _runs(indices: Sequence[int], starts: Collection[int]) -> Iterator[_Run]:
-    """Indices that follow one another, together, but for those that begin a run of their own."""
+def _is_seen(statement: ast.stmt, compared: str) -> bool:
+    """Whether new imports or definitions look at what a statement of the module holds."""
+    if isinstance(statement, DEFINITIONS):
+        return f" {statement.name}" in compared
+    return any(isinstance(node, ast.Import | ast.ImportFrom) for node in ast.walk(statement))
+
+
+def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    """The blocks of statements that a compound statement holds."""
+    for one in (statement, *getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+        for name in ("body", "orelse", "finalbody"):
+            if block := getattr(one, name, None):
+                yield block
+
+
+def _holds(lines: Sequence[int], statement: ast.stmt) -> bool:
+    """Whether a statement holds one of some lines, given in order."""
+    index = bisect_left(lines, _first_line(statement))
+    return index < len(lines) and lines[index] <= _last_line(statement)
+
+
+def _says_nothing(line: str) -> bool:
+    """Whether a line is blank or a comment."""
+    return not line.strip() or line.lstrip(" \t").startswith("#")
+
+
+def _runs_of(units: Iterable[_Unit | None]) -> Iterator[_Run]:
+    """Statements of a block that follow one another and can be left out, where they are more than a few lines."""
+    for is_left_out, group in itertools.groupby(units, key=lambda unit: unit is not None):
+        found = [unit for unit in group if unit is not None]
+        if is_left_out and found[-1].last - found[0].first >= FEW_LINES:
+            yield _Run(found[0].first, found[-1].last, found[0].indent)
+
+
+def _runs(indices: Sequence[int], starts: Collection[int]) -> Iterator[tuple[int, int]]:
+    """The first and the last of indices that follow one another; some begin a run of their own."""
     first = last = -2
     for index in indices:
         if index != last + 1 or index in starts:
             if first >= 0:
-                yield _Run(first, last)
+                yield first, last
             first = index
         last = index
     if first >= 0:
-        yield _Run(first, last)
+        yield first, last
 
 
 def _is_loose(operation: Operation, spans: Collection[int]) -> bool:
