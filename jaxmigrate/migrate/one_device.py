@@ -132,10 +132,11 @@ class _Given(NamedTuple):
 class _Step(NamedTuple):
     """What becomes of an expression's value: the expressions that have it next, or names whose mentions do.
 
-    `given` and `call`: what it is given there, if it is a map, and by which call; `hidden`: it is not seen by whom.
+    With each is its module, None for a name, and by how much the level changes. `given` and `call`: what it is given
+    there at level 0, where it is a map, and by which call; `hidden`: it is not seen by whom.
     """
 
-    following: Sequence[tuple[ast.expr | Key, Module, int]]
+    following: Sequence[tuple[ast.expr, Module, int] | tuple[Key, None, int]]
     given: _Given | None = None
     call: ast.Call | None = None
     hidden: bool = False
@@ -144,11 +145,23 @@ class _Step(NamedTuple):
 NOWHERE = _Step(())
 
 
-class _Mentions(NamedTuple):
-    """Where a name stands whose value goes on from there, and in how many other places it stands."""
+class _Point:
+    """An expression, or a name where there is no module, at a level: where its value goes is found once for a program.
 
-    active: Sequence[tuple[ast.expr, Module, int]]
-    idle: int
+    `walk` is the last that came here, `idle` is in how many places a name stands from which its value goes nowhere:
+    most read an attribute of it or compute with it.
+    """
+
+    __slots__ = ("following", "idle", "level", "module", "node", "step", "walk")
+
+    def __init__(self, node: ast.expr | Key, module: Module | None, level: int) -> None:
+        self.node = node
+        self.module = module
+        self.level = level
+        self.following: Sequence[_Point] | None = None
+        self.step = NOWHERE
+        self.idle = 0
+        self.walk: object = None
 
 
 class _Uses:
@@ -165,113 +178,119 @@ class _Uses:
         self.given: list[_Given] = []
         self.calls: list[tuple[ast.Call, Module]] = []
         self.hidden = False
-        self._seen: set[tuple[ast.AST | Key, int]] = set()
-        self._idle = 0  # mentions that lead nowhere, which count as seen
+        self._walk = object()
+        self._count = 0  # of the expressions and names that were come to, and of mentions that lead nowhere
+        self._points = _points(resolver)
         self._steps = _steps(resolver)
 
     def follow(self, start: Place, level: int) -> None:
         """Lists what a map is given wherever it goes."""
-        waiting = [(*start, level)]
-        seen, steps = self._seen, self._steps
-        while waiting:
-            node, module, level = waiting.pop()
-            key = node, level
-            if level > DEEPEST or key in seen:
-                continue
-            seen.add(key)
-            if len(seen) + self._idle > self.most:
-                self.is_lost = True
-                return
-            step = steps.get(key)
-            if step is None:
-                step = steps[key] = self._step(node, module, level)
-            self._take(step, module)
-            for following, where, depth in step.following:
-                if isinstance(following, Key):
-                    waiting += self._mentions(following, depth)
-                else:
-                    waiting.append((following, where, depth))
-
-    def _take(self, step: _Step, module: Module) -> None:
-        if step.given is not None:
-            self.given.append(step.given)
-        if step.call is not None:
-            self.calls.append((step.call, module))
-        self.hidden |= step.hidden
+        if level <= DEEPEST:
+            self._follow(self._point(*start, level))
 
     def follow_all(self, name: str) -> None:
         """Lists what is given to whatever goes by a name."""
-        for node, module, level in self._mentions(name, 0):
+        for point in self._enter(self._point(name, None, 0)) if name else ():
             if not self.is_lost:
-                self.follow((node, module), level)
+                self._follow(point)
 
-    def forget_way(self) -> None:
-        """Drops what only following needs, of which there may be as much as of the program."""
-        self._seen = set()
+    def _follow(self, start: _Point) -> None:
+        waiting, walk = [start], self._walk
+        while waiting:
+            point = waiting.pop()
+            if point.walk is walk:
+                continue
+            following = self._enter(point)
+            if self._count > self.most:
+                self.is_lost = True
+                return
+            if not point.level:
+                self._take(point)
+            for one in following:
+                if one.walk is walk:
+                    continue
+                if one.module is None:
+                    waiting += self._enter(one)
+                else:
+                    waiting.append(one)
 
-    def _step(self, node: ast.expr, module: Module, level: int) -> _Step:
+    def _enter(self, point: _Point) -> Sequence[_Point]:
+        """Counts a point, and where its value goes from there."""
+        if point.following is None:
+            point.following = self._following(point)
+        point.walk = self._walk
+        self._count += 1 + point.idle
+        return point.following
+
+    def _following(self, point: _Point) -> Sequence[_Point]:
+        node, level = point.node, point.level
+        if point.module is None:
+            active, point.idle = self._found_mentions(cast("Key", node))
+            return [self._point(*place, level) for place in active]
+        point.step = self._step_of(cast("ast.expr", node), point.module)
+        following = ((one, module, level + by) for one, module, by in point.step.following)
+        return [self._point(*one) for one in following if one[0] and 0 <= one[2] <= DEEPEST]
+
+    def _point(self, node: ast.expr | Key, module: Module | None, level: int) -> _Point:
+        found = self._points.get((node, level))
+        if found is None:
+            found = self._points[node, level] = _Point(node, module, level)
+        return found
+
+    def _step_of(self, node: ast.expr, module: Module) -> _Step:
+        step = self._steps.get(node)
+        if step is None:
+            step = self._steps[node] = self._step(node, module)
+        return step
+
+    def _take(self, point: _Point) -> None:
+        step = point.step
+        if step.given is not None:
+            self.given.append(step.given)
+        if step.call is not None:
+            self.calls.append((step.call, cast("Module", point.module)))
+        self.hidden |= step.hidden
+
+    def _step(self, node: ast.expr, module: Module) -> _Step:
         """What becomes of a node's value next."""
         match parent := module.table.parents.get(cast("ast.AST", node)):
             case ast.Call() if parent.func is node:
-                if level:
-                    return _Step([(parent, module, level - 1)])
-                return _Step((), _Given(_unpacked(parent.args), module, True), parent)
+                return _Step([(parent, module, -1)], _Given(_unpacked(parent.args), module, True), parent)
             case ast.Call():
-                return self._passed_on(node, parent, module, level)
+                return self._passed_on(node, parent, module)
             case ast.keyword():
-                return _Step([(cast("ast.expr", parent), module, level), (parent.arg or "", module, level)])
+                return _Step([(cast("ast.expr", parent), module, 0), (parent.arg or "", None, 0)])
             case ast.Assign() | ast.AnnAssign() | ast.NamedExpr():
                 targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
                 found = (one for target in targets for one in read_from(target, module, parent))
-                return _Step([(one, module, level) for one in found])
+                return _Step([(one, None, 0) for one in found])
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                return _Step([(read_under(parent.name, parent, module), module, level)])
+                return _Step([(read_under(parent.name, parent, module), None, 0)])
             case ast.Return() | ast.Lambda():
-                return _Step(list(_made_by(parent, module, level + 1)))
+                return _Step(list(_made_by(parent, module)))
             case _ if isinstance(parent, DISPLAYS):
-                return _Step([(cast("ast.expr", parent), module, level)])
+                return _Step([(cast("ast.expr", parent), module, 0)])
         return NOWHERE
 
-    def _passed_on(self, node: ast.expr, call: ast.Call, module: Module, level: int) -> _Step:
+    def _passed_on(self, node: ast.expr, call: ast.Call, module: Module) -> _Step:
         """What becomes of an argument: what the call gives, and a parameter."""
-        given = None
-        if not level:
-            is_partial = last_name(call.func) == "partial" and call.args[:1] == [node]
-            given = _Given(_unpacked(call.args[1:]), module, is_partial)
+        is_partial = last_name(call.func) == "partial" and call.args[:1] == [node]
+        given = _Given(_unpacked(call.args[1:]), module, is_partial)
         taken = self._parameter(call, node)
         keeps = not taken and last_name(call.func) not in KEEPS_ARGUMENTS
-        reads: list[tuple[ast.expr | Key, Module, int]] = [(one, module, level) for one in taken]
+        reads: list[tuple[Key, None, int]] = [(one, None, 0) for one in taken]
         if keeps and isinstance(node, ast.Name) and not isinstance(self.resolver.value(call.func, module), External):
-            reads.append((node.id, module, level))  # an object may have it as an attribute of that name
-        return _Step([(call, module, level), *reads], given, hidden=keeps and not level)
+            reads.append((node.id, None, 0))  # an object may have it as an attribute of that name
+        return _Step([(call, module, 0), *reads], given, hidden=keeps)
 
-    def _mentions(self, name: Key, level: int) -> Sequence[tuple[ast.expr, Module, int]]:
-        """Where a name stands that was not looked for yet; where its value goes nowhere, it is only counted."""
-        if not name or level > DEEPEST or (name, level) in self._seen:
-            return ()
-        self._seen.add((name, level))
-        active, idle = self._found_mentions(name, level)
-        self._idle += idle
-        return active
-
-    def _found_mentions(self, name: Key, level: int) -> _Mentions:
-        """The mentions of a name from which its value goes on, and how many others there are: found once for a program.
-
-        Most mentions read an attribute of a value or compute with it, and each map leads to most of a program's names.
-        """
+    def _found_mentions(self, name: Key) -> tuple[Sequence[Place], int]:
+        """The mentions of a name from which its value goes on, and how many others there are: found once."""
         known = _mentions_by_name(self.resolver)
-        found = known.get((name, level))
+        found = known.get(name)
         if found is None:
-            active = []
             places = _places(name, self.resolver)
-            for node, module in places:
-                step = self._steps.get((node, level))
-                if step is None:
-                    step = self._step(node, module, level)
-                if step != NOWHERE:
-                    self._steps[node, level] = step
-                    active.append((node, module, level))
-            found = known[name, level] = _Mentions(active, len(places) - len(active))
+            active = [place for place in places if self._step_of(*place) is not NOWHERE]
+            found = known[name] = active, len(places) - len(active)
         return found
 
     def _parameter(self, call: ast.Call, node: ast.expr) -> Sequence[Own]:
@@ -324,7 +343,6 @@ class _Uses:
         if name not in known:
             known[name] = _Uses(self.resolver, MOST)
             known[name].follow_all(name)
-            known[name].forget_way()
         return known[name]
 
     def _takes_one(self, node: ast.expr, changed: Collection[ast.AST]) -> bool:
@@ -387,13 +405,19 @@ def _uses_by_name(_resolver: Resolver) -> dict[str, _Uses]:
 
 
 @once
-def _mentions_by_name(_resolver: Resolver) -> dict[tuple[Key, int], _Mentions]:
-    """Where names stand, by name and level, as far as it has been asked for."""
+def _mentions_by_name(_resolver: Resolver) -> dict[Key, tuple[Sequence[Place], int]]:
+    """Where names stand, as far as it has been asked for."""
     return {}
 
 
 @once
-def _steps(_resolver: Resolver) -> dict[tuple[ast.AST, int], _Step]:
+def _points(_resolver: Resolver) -> dict[tuple[ast.expr | Key, int], _Point]:
+    """Expressions and names by level, as far as it has been asked for."""
+    return {}
+
+
+@once
+def _steps(_resolver: Resolver) -> dict[ast.AST, _Step]:
     """What becomes of the values of expressions, as far as it has been asked for."""
     return {}
 
@@ -404,7 +428,6 @@ def _followed(start: tuple[ast.expr, Module, int, int], resolver: Resolver) -> _
     node, module, level, most = start
     uses = _Uses(resolver, most)
     uses.follow((node, module), level)
-    uses.forget_way()
     return uses
 
 
@@ -426,13 +449,15 @@ def _takes_one_slice(name: str, resolver: Resolver) -> bool:
     return any(_returns_one(function) for function, _ in _functions_by_name(resolver).get(name, ()))
 
 
-def _made_by(node: ast.AST, module: Module, level: int) -> Iterator[tuple[ast.expr | Key, Module, int]]:
+def _made_by(node: ast.AST, module: Module) -> Iterator[tuple[ast.expr, Module, int] | tuple[Key, None, int]]:
     """The function that returns something: a lambda, or the name of another one."""
     owner: ast.AST | None = node
     while owner is not None and not isinstance(owner, FunctionNode):
         owner = module.table.parents.get(owner)
-    if owner is not None:
-        yield owner if isinstance(owner, ast.Lambda) else read_under(owner.name, owner, module), module, level
+    if isinstance(owner, ast.Lambda):
+        yield owner, module, 1
+    elif owner is not None:
+        yield read_under(owner.name, owner, module), None, 1
 
 
 def _returns_one(function: Named) -> bool:

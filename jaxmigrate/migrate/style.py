@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ast
-import io
 import re
-import tokenize
 from collections import Counter
 from collections.abc import Sequence
 from weakref import WeakKeyDictionary
@@ -19,6 +17,14 @@ __all__ = ["Style", "newline_of", "style_of"]
 
 _known: WeakKeyDictionary[Module, Style] = WeakKeyDictionary()
 FEW = 2  # brackets that show how a file is broken into lines
+# Comments, strings in three quotes and, as `quote`, what other strings begin with
+_STRING = re.compile(
+    r"""#[^\r\n]*"""
+    r'''|"""[^\\"]*(?:(?:\\.|"(?!""))[^\\"]*)*"""'''
+    r"""|'''[^\\']*(?:(?:\\.|'(?!''))[^\\']*)*'''"""
+    r"""|(?P<quote>['"])(?:\\(?:\r\n|.)|(?!(?P=quote))[^\\\r\n])*(?P=quote)""",
+    re.DOTALL,
+)
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
@@ -65,15 +71,7 @@ def _leading(lines: list[str], number: int) -> str:
 
 def _quote(module: Module) -> str:
     """The quote that most single-quoted string literals use."""
-    counts: Counter[str] = Counter()
-    try:
-        for token in tokenize.generate_tokens(io.StringIO(module.text, newline=None).readline):
-            if token.type == tokenize.STRING:
-                body = token.string.lstrip("rRbBfFuU")
-                if not body.startswith(('"""', "'''")):
-                    counts[body[0]] += 1
-    except (tokenize.TokenError, SyntaxError):
-        pass
+    counts = Counter(match["quote"] for match in _STRING.finditer(module.text))
     return "'" if counts["'"] > counts['"'] else '"'
 
 
