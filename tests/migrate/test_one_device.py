@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 
 import pytest
 
@@ -265,20 +266,20 @@ def test_what_lies_nowhere_in_particular_costs_no_code(name: str) -> None:
 
 
 def test_names_are_followed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    steps = 0
+    steps: Counter[ast.expr] = Counter()
     step = one_device._Uses._step
 
-    def counted(self: one_device._Uses, node: ast.expr, module: Module, level: int) -> one_device._Step:
-        nonlocal steps
-        steps += 1
-        return step(self, node, module, level)
+    def counted(self: one_device._Uses, node: ast.expr, module: Module) -> one_device._Step:
+        steps[node] += 1
+        return step(self, node, module)
 
     monkeypatch.setattr(one_device._Uses, "_step", counted)
     needed = []
     for sites in (4, 16):  # which all lead to the names that lead everywhere
         maps = "".join(f"    params = jax.pmap(lambda p: p * {n}, axis_name='i')(params)\n" for n in range(sites))
         text = "import jax\n\n\ndef train(params):\n" + maps + "    return train(params)\n"
-        steps = 0
+        steps.clear()
         fix_files({"main.py": text})
-        needed.append(steps)
+        needed.append(steps.total())
+        assert set(steps.values()) == {1}  # whatever leads to an expression, and at whatever level
     assert needed[1] < 5 * needed[0]
