@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import ast
 
-from jaxmigrate.flow.layout import accessors, frames, monkeypatching, projections, transient_attributes
+from jaxmigrate.flow.layout import (
+    accessors,
+    frames,
+    monkeypatching,
+    phased_attributes,
+    projections,
+    transient_attributes,
+)
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame
@@ -46,6 +53,8 @@ def _assign_attribute(
     match owner:
         case Obj(cls=cls):
             accessors.set_of(it, cls, name, value, target, frame)
+            if phased_attributes.assigned(it, cls, target, value, node, frame.module):
+                return
             it.set_attribute(cls, name, value, node, frame.module)
         case Func(items=items):
             for item in items:

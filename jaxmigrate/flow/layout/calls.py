@@ -64,6 +64,7 @@ from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.passing import passed, taken_by_name
 from jaxmigrate.program.scopes import all_parameters, defaults_of, positional_names
+from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import Class, Function, Instance
 
 PARTIALS = named("partial")  # and no partialmethod, which binds the object before it
@@ -71,6 +72,7 @@ DEEPEST_PARTIAL = 3
 REFLECTION = named("reflection")
 RUNS_MAIN = named("runs-main")
 OF_MODULES = named("of-modules")  # not of functions
+IMPORTS = frozenset({"builtins.__import__", "importlib.import_module", "pkgutil.resolve_name"})
 INSPECTION = named("inspection")
 _UNSEEN = Stacked.PASSED_ON.reason("is passed to a function that fix cannot see")
 
@@ -532,7 +534,10 @@ def _note_reflection(it: Interpreter, name: str, node: ast.expr, frame: Frame) -
                 frame,
             ),
         )
-    if name in REFLECTION:
+    if name in IMPORTS and it.trust.likely:
+        says = f"the module that `{ast.unparse(node)}` gives does not use the arrays of this program"
+        it.assumed.imports.setdefault(node, Assumption("likely", "apart", "", says, frame.module, node))
+    elif name in REFLECTION:
         it.blockers.reflections[node] = blocker_at(
             Stacked.REACHABLE.reason(
                 f"may be read or changed through {name.rpartition('.')[2]}()",

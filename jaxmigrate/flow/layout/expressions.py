@@ -13,6 +13,7 @@ from jaxmigrate.flow.layout import (
     classes,
     frames,
     module_names,
+    phased_attributes,
     projections,
     transient_attributes,
 )
@@ -339,7 +340,11 @@ def _attribute(it: Interpreter, node: ast.Attribute, frame: Frame) -> Abstract:
         it.looks.loads.add(node)
         it.looks.run_reads.add(node)
         return it.settle(frame.env[name], node, frame.module)
-    return attributes.attribute_of(it, owner, node.attr, node, frame)
+    value = attributes.attribute_of(it, owner, node.attr, node, frame)
+    single = isinstance(owner, Obj) and phased_attributes.holds_one(it, owner.cls, node, frame.module)
+    if single is None and not it.final:
+        return NOTHING
+    return PLAIN if single and isinstance(value, Ref) else value
 
 
 def _subscript(it: Interpreter, node: ast.Subscript, frame: Frame) -> Abstract:

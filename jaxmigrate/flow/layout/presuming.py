@@ -12,7 +12,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from jaxmigrate.flow.layout import mapped_bodies, transient_attributes
+from jaxmigrate.flow.layout import mapped_bodies, phased_attributes, transient_attributes
 from jaxmigrate.flow.layout.choices import Layouts
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import SiteCall
@@ -24,9 +24,11 @@ from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.values import Function
 
 BATCH = re.compile(
-    r"(?:^|_)(?:batch|batches|batched|captions?|data|dataset|examples?|features?|frames?|games?|graphs?|images?|imgs?|"
-    r"inputs?|ids|labels?|masks?|obs|observations?|patches|pixels?|points|rays|samples?|seqs?|sequences?|targets?|"
-    r"texts?|tokens?|trajector(?:y|ies)|transitions?|videos?|xs?|ys?|src|dst)(?:_|\d*$)"
+    r"(?:^|_)(?:atoms|audio|batch|batches|batched|captions?|coordinates|coords|crops|data|dataset|documents?|electrons?|"
+    r"examples?|features?|frames?|games?|graphs?|images?|imgs?|inputs?|instances?|ids|labels?|latents?|masks?|"
+    r"minibatch|molecules?|noise|obs|observations?|patches|pixels?|points|positions|problems?|prompts?|queries|rays|"
+    r"samples?|seqs?|sentences|sequences?|spectrograms?|targets?|texts?|tokens?|trajector(?:y|ies)|transitions?|"
+    r"videos?|views|walkers?|waveforms?|xs?|ys?|src|dst)(?:_|\d*$)"
 )
 STATE = re.compile(
     r"(?:^|_)(?:emas?|models?|opts?|optimizers?|params?|parameters|states?|variables|vars|weights|theta)(?:_|\d*$)"
@@ -63,6 +65,12 @@ def batches(it: Interpreter, site: ast.expr) -> set[int]:
     """The arguments of a site that a reader takes for batches, by position."""
     calls = [call for call in it.maps.calls.values() if call.site is site]
     return {i for call in calls for i, place in enumerate(call.places) if _way(it, call, i, place) == "split"}
+
+
+def states(it: Interpreter, site: ast.expr) -> set[int]:
+    """The arguments of a site that a reader takes for states, by position."""
+    calls = [call for call in it.maps.calls.values() if call.site is site]
+    return {i for call in calls for i, place in enumerate(call.places) if _way(it, call, i, place) == "replicate"}
 
 
 def _way(it: Interpreter, call: SiteCall, index: int, place: ast.expr) -> str:
@@ -167,5 +175,12 @@ def _assigned(it: Interpreter, name: str) -> Iterator[tuple[ast.expr, Module]]:
             if one.attr != name or not isinstance(statement, ast.Assign) or statement.value is not one.value:
                 continue
             targets = [target for target in statement.targets if isinstance(target, ast.Attribute)]
-            if any(not transient_attributes.is_passing(it, target, module) for target in targets):
+            if any(not _is_before(it, target, module) for target in targets):
                 yield one.value, module
+
+
+def _is_before(it: Interpreter, target: ast.Attribute, module: Module) -> bool:
+    """Whether an attribute is given what is replicated later on."""
+    cls = transient_attributes.class_of_receiver(target, module)
+    phased = cls is not None and phased_attributes.is_phased(it, cls, target.attr)
+    return phased or transient_attributes.is_passing(it, target, module)

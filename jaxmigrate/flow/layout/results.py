@@ -217,6 +217,8 @@ def returned(
         reading = read(functions[0], given[:first], outer, it.resolver, named, Mode(trusting, local=True))
         if reading.assumed:
             it.assumed.guessed.add(site)
+        if reading.reductions:
+            it.assumed.reducing.add(site)
         found = reading.returned
         if found.parts is None and mapped_bodies.gives_pair(functions[0], it.resolver):
             found = replace(found, parts=(found, found))

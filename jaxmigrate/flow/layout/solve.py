@@ -243,6 +243,8 @@ class Solver(Groups):
             return EQUAL, (self._stored(part.cause, node, index),)
         if self._is_initialized(node, index):
             return EQUAL, (self._initialized(node, index),)
+        if self._is_carried(node, index):
+            return self._kept_equal(part, trusted, node, index)
         doubts = {
             name: one
             for name, one in (part.fields or {}).items()
@@ -255,6 +257,29 @@ class Solver(Groups):
         return replace_var(part, level=level, fields=fields), tuple(
             dict.fromkeys(self._stored(one.cause, node, index) for one in doubts.values())
         )
+
+    def _is_carried(self, node: ast.expr, index: int) -> bool:
+        """Whether an output is a training state by its name, which the map gets back, and the map reduces.
+
+        A step that sums what its devices found is there to keep such a state the same on all of them.
+        """
+        output = self._outputs(node)[index]
+        if output is None or node not in self.it.assumed.reducing:
+            return False
+        states = (self._argument(node, i) for i in presuming.states(self.it, node))
+        return any(state.find() is output.find() for state in states if state is not None)
+
+    def _kept_equal(
+        self, part: AbstractValue, trusted: AbstractValue, node: ast.expr, index: int
+    ) -> tuple[AbstractValue, tuple[Assumption, ...]]:
+        """A training state as a step that reduces keeps it: equal, but for what is known to differ or to be drawn."""
+        why = self._initialized(node, index, "keeps its state the same on every device")
+        if not part.fields:
+            return (EQUAL, (why,)) if _is_only_unknown(trusted) else (part, ())
+        kept = {name for name in part.fields if _is_only_unknown(field_of(trusted, name))}
+        fields = Fields({name: EQUAL if name in kept else one for name, one in part.fields.items()})
+        level = max(one.level for one in fields.values())
+        return replace_var(part, level=level, fields=fields), (why,) if kept else ()
 
     def _is_taken_for_equal(self, node: ast.expr, index: int) -> bool:
         """Whether an output of a function out of sight may be taken to be equal on all devices."""
@@ -287,14 +312,13 @@ class Solver(Groups):
         part = results.parts_at(shape, self.places[node], self.named[node])[index]
         return part is not None and part.level == Level.NO
 
-    def _initialized(self, node: ast.expr, index: int) -> Assumption:
-        """That what a map gives is the same on every device."""
+    def _initialized(self, node: ast.expr, index: int, does: str = "gives the same on every device") -> Assumption:
+        """That what a map gives is the same on every device, or what else it does."""
         site = self.it.sites[node]
         mapped = site.mapped.expression if site.mapped is not None else None
         text = ast.unparse(mapped) if mapped is not None else "the mapped function"
         name = text if len(text) <= LONGEST_NAME else "the mapped function"
-        says = f"`{name}` gives the same on every device"
-        return Assumption("likely", "equal", self._result_name(node, index), says, site.module, node)
+        return Assumption("likely", "equal", self._result_name(node, index), f"`{name}` {does}", site.module, node)
 
     def _is_observed(self, node: ast.expr, index: int, part: AbstractValue | None, field: str = "") -> bool:
         """Whether an output, or a field of it, was equal on all devices at every call of a run.
@@ -614,3 +638,8 @@ def _depends(cause: Cause, module: Module) -> str:
     if cause.node is None:
         return f": it may depend on {what}"
     return f": it may depend on {placed(what, cause.node, cause.module or module, module)}"
+
+
+def _is_only_unknown(value: AbstractValue) -> bool:
+    """Whether nothing that can be named makes a value differ between devices, or draws it."""
+    return value.level != Level.YES and not value.cause.name

@@ -51,24 +51,22 @@ def _is_passing(it: Interpreter, target: ast.Attribute, module: Module) -> bool:
     statement = parents[target]
     if not _assigns(statement, target):
         return False
-    function = next(_functions_above(target, module), None)
-    receiver = "" if function is None else _receiver(function, module)
-    if function is None or is_tried(target, module) or not receiver or receiver != name_of(target).split(".")[0]:
+    cls = class_of_receiver(target, module)
+    if cls is None or is_tried(target, module):
         return False
     between = _until_next(statement, target, module)
     if not between or any(isinstance(node, HIDING) for one in between for node in ast.walk(one)):
         return False
-    owner = parents[function]
-    assert isinstance(owner, ast.ClassDef)  # as only a method has a receiver
-    methods = _methods(it, Class(module, owner))
+    methods = _methods(it, cls)
     if target.attr in methods or methods & HOOKS:
         return False
-    if len(between) == 1 and _replicates(it, between[0], target, module):
+    if len(between) == 1 and replicates(it, between[0], target, module):
         return True
-    return _is_constructor(it, function, Class(module, owner)) and not _is_shown(function, between, methods, module)
+    function = next(_functions_above(target, module))
+    return _is_constructor(it, function, cls) and not _is_shown(function, between, methods, module)
 
 
-def _replicates(it: Interpreter, statement: ast.stmt, target: ast.Attribute, module: Module) -> bool:
+def replicates(it: Interpreter, statement: ast.stmt, target: ast.Attribute, module: Module) -> bool:
     """Whether a statement does nothing but replicate what an attribute holds."""
     value = getattr(statement, "value", None)
     if not isinstance(value, ast.Call) or len(value.args) != 1 or value.keywords:
@@ -79,6 +77,17 @@ def _replicates(it: Interpreter, statement: ast.stmt, target: ast.Attribute, mod
         idiom = it.idioms.of_helper(function) if isinstance(function, Function) else None
     given = value.args[0]
     return idiom is not None and idiom.kind == "replicate" and ast.unparse(given) == ast.unparse(target)
+
+
+def class_of_receiver(node: ast.Attribute, module: Module) -> Class | None:
+    """The class whose method reads or sets an attribute of its own object; None for any other attribute."""
+    function = next(_functions_above(node, module), None)
+    receiver = "" if function is None else _receiver(function, module)
+    if function is None or not receiver or receiver != name_of(node).split(".")[0]:
+        return None
+    owner = module.table.parents[function]
+    assert isinstance(owner, ast.ClassDef)  # as only a method has a receiver
+    return Class(module, owner)
 
 
 def _is_constructor(it: Interpreter, function: ast.AST, cls: Class) -> bool:

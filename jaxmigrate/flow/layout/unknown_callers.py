@@ -18,7 +18,7 @@ from jaxmigrate.flow.layout.causes import Reason, Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Key
 from jaxmigrate.flow.layout.reachable_modules import ROUND_NAMES
-from jaxmigrate.flow.layout.values import CALLS, Abstract, Blocker, Remedy, is_tracked
+from jaxmigrate.flow.layout.values import CALLS, Abstract, Blocker, Ref, Remedy, is_tracked
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once_each
 from jaxmigrate.program.scopes import FunctionNode
@@ -192,6 +192,9 @@ def sweep(it: Interpreter) -> None:
     for blocker in it.blockers.beyond.values():
         for group in list(it.groups.values()):
             it.changed |= group.block(blocker)
+    groups = [Ref(group) for group in it.groups.values()] if it.assumed.imports else []
+    for why in it.assumed.imports.values():
+        it.lean(groups, why)
     reflections = [*it.blockers.reflections.items()]
     held = [(k, v) for k, v in it.variables.items() if k[0] == "variable" and is_tracked(v)] if reflections else []
     for place, reflection in reflections:

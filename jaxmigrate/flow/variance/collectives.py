@@ -49,7 +49,8 @@ def call(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame
     full = not grouped and over is not None and run.axes <= over and None not in run.shadowed
     apart = over is not None and not (over & run.axes) and None not in run.shadowed
     if name in REDUCTIONS or name in SHARED:
-        return _reduced(run, name, operand, node, frame, full, apart)
+        result = _reduced(run, name, operand, node, frame, full, apart)
+        return unsure(result, run.cause(name, node)) if grouped and result.level == Level.MAY else result
     return _spread(operand, apart)
 
 
