@@ -330,7 +330,8 @@ class MapWriter:
         if body is None or local is None:
             return False
         specs = self._specs_above(plan, function)
-        mapped = self._partial(plan, specs)
+        common = self._common(plan, function) if not specs else ""
+        mapped = code(common) if common else self._partial(plan, specs)
         decorators = (*self._jit_decorators(plan, self.ids[plan.site.node], specs), mapped)
         self.operations += [*body, Redecorate(function, plan.site.node, decorators)]
         return True
@@ -644,7 +645,7 @@ class MapWriter:
         )
 
     def _lambda(self, plan: MapPlan, mapped: str | ast.expr, *, wrapped: bool, now: bool = False) -> bool:
-        """`jax.jit(lambda *args: jax.shard_map(...)(*args))`, which touches no backend until it is called.
+        """`jax.jit` of a function that maps when it is called, and touches no backend before: one above, or a lambda.
 
         With `now` what is mapped is evaluated where the site stands, and not at each call.
         """
@@ -663,14 +664,23 @@ class MapWriter:
             first, star, more = signature.partition(", **")
             signature = f"{first}{', *' if named and not more else ''}, {fun}=$bound{star}{more}"
             parts["bound"] = mapped if not isinstance(mapped, str) else code(mapped)
-        made = code(
-            f"$jit(lambda {signature}: $mapped({given}){options})",
-            jit=self.names.of("jax.jit"),
-            mapped=self._whole(plan, fun if now else mapped, rows, "", wrapped=wrapped),
-            **parts,
-        )
+        called = self._whole(plan, fun if now else mapped, rows, "", wrapped=wrapped)
+        jit = self.names.of("jax.jit")
+        if place is not None and self._is_in_function(place) and not self.places.is_magic(place):
+            name = self._name_above(plan, f"sharded_{self.places.stem(plan)}")
+            bound = {"bound": parts.pop("bound")} if now else {}
+            text = f"def {name}({signature}):\n    return $mapped({given})"
+            self.operations.append(Before(place, code(text, mapped=called, **bound)))
+            made = code(f"$jit({name}{options})", jit=jit, **parts)
+        else:
+            made = code(f"$jit(lambda {signature}: $mapped({given}){options})", jit=jit, mapped=called, **parts)
         self._put(plan, made, self._local(plan, "$made"))
         return True
+
+    def _is_in_function(self, statement: ast.stmt) -> bool:
+        """Whether a statement is one of a function, where a function above it is seen by nobody else."""
+        own = self.module.table.scope_of.get(statement)
+        return own is not None and own.kind == "function"
 
     def _define(self, plan: MapPlan, mapped: ast.expr, statement: ast.Assign, *, wrapped: bool) -> bool:
         """A function in the place of `name = pmap(f)`."""

@@ -47,8 +47,11 @@ class RepeatedMaps:
             statement = self.module.table.parents.get(statement)
         return statement is not None
 
-    def _function(self, node: ast.AST | None) -> ast.AST | None:
-        """The innermost function that code runs in."""
-        while node is not None and not isinstance(node, FunctionNode):
-            node = self.module.table.parents.get(node)
-        return node
+    def _function(self, node: ast.AST) -> ast.AST | None:
+        """The innermost function that code runs in; a decorator runs in the one around the function that it is of."""
+        parent = self.module.table.parents.get(node)
+        while parent is not None:
+            if isinstance(parent, FunctionNode) and node not in getattr(parent, "decorator_list", ()):
+                return parent
+            node, parent = parent, self.module.table.parents.get(parent)
+        return None

@@ -579,14 +579,14 @@ def test_a_map_in_a_constructor_is_direct_unless_an_import_makes_its_object(
 ) -> None:
     text = CONSTRUCTOR.replace("OTHER", other.replace("CLASS", "Base")).replace("MADE", made)
     after = fix_files({"main.py": text})["main.py"]
-    assert ("lambda *args" not in after) == is_direct
+    assert ("def sharded_" not in after) == is_direct
     assert "jax.shard_map(" in after
 
 
 def test_a_base_that_has_another_name_runs_at_import_too() -> None:
     text = CONSTRUCTOR.replace("OTHER", "Base").replace("MADE", "Late()")
     text = text.replace("CLASS = Base", "CLASS = Trainer\n\nclass Late(CLASS):\n    pass\n")
-    assert "lambda *args" in fix_files({"main.py": text})["main.py"]
+    assert "def sharded_" in fix_files({"main.py": text})["main.py"]
 
 
 NOT_STABLE = """
@@ -743,3 +743,53 @@ def test_a_head_that_was_too_long_already_stays_as_it_is() -> None:
     after = fix_files({"main.py": LONG_HEAD})["main.py"]
     assert "def step_per_device(a, b, c, d, e, f, g,\n" in after
     assert "h) -> 'a note" in after
+
+
+TWO_DECORATED = """import functools
+import jax
+
+
+def main(batch):
+    n = jax.device_count()
+
+    @functools.partial(jax.pmap, axis_name='the_devices')
+    def train_step(state, batch):
+        return jax.lax.psum(state * batch, 'the_devices')
+
+    @functools.partial(jax.pmap, axis_name='the_devices')
+    def eval_step(state, batch):
+        return jax.lax.pmean(state - batch, 'the_devices')
+
+    return train_step(batch, batch), eval_step(batch, batch)
+"""
+
+
+def test_decorated_functions_say_the_same_mesh_and_specs_once() -> None:
+    text = HEAD + TWO_DECORATED + "\n\nRESULT = [main][0](X)  # by no name that an import would call\n"
+    after = fix_files({"main.py": text})["main.py"]
+    assert after.count("mesh=") == 1
+    assert after.count("    @jax.jit\n    @shard_map\n") == 2
+    agree(text, after)
+
+
+BY_KEYWORD = """import functools
+import jax
+
+
+class Trainer:
+    def __init__(self, update):
+        self.rows = jax.device_count()
+        self.update = jax.pmap(functools.partial(update, rate=0.1), axis_name='i')
+
+    def run(self, state, batch):
+        return self.update(state=state, batch=batch)
+"""
+
+
+def test_a_map_of_several_lines_is_a_function_and_no_lambda() -> None:
+    update = "def update(state, batch, rate):\n    return state - rate * jax.lax.pmean(batch, 'i')\n\n"
+    text = HEAD + BY_KEYWORD + f"\n\n{update}\nRESULT = [Trainer][0](update).run(X, X + 1)\n"
+    after = fix_files({"main.py": text})["main.py"]
+    assert "def sharded_update(state, batch" in after
+    assert "self.update = jax.jit(sharded_update)\n" in after
+    agree(text, after)
