@@ -7,14 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from jaxmigrate.codemod.style import Style
-from jaxmigrate.program.modules import Module, parse_module
+from jaxmigrate.migrate.read_texts import ReadTexts
+from jaxmigrate.program.modules import Module
 from jaxmigrate.program.operations import DropAlias, DropStatement, Operation
 from jaxmigrate.program.scopes import Scope
+from jaxmigrate.sources import JOINED
 
 MOST_ROUNDS = 16
 
 
-def without_leftovers(before: Module, after: str, kept: frozenset[str], style: Style) -> str:
+def without_leftovers(before: Module, after: str, kept: frozenset[str], style: Style, read: ReadTexts) -> str:
     """The text after a rewrite without what it alone left unused; `kept` are names that other modules import.
 
     What nobody used before stays, and so does what a string or `__all__` names.
@@ -22,14 +24,16 @@ def without_leftovers(before: Module, after: str, kept: frozenset[str], style: S
     from jaxmigrate.codemod.apply import rewritten
 
     used = _loaded(before) - kept
+    path = before.path if before.cells or before.path.suffix not in JOINED else Path("after.py")
     for _ in range(MOST_ROUNDS):
-        module = parse_module(Path("after.py") if not before.cells else before.path, after)
+        module = read.module(path, after)
         if before.is_package:
             return after
         unused = _written(used - _loaded(module), after) - _quoted(module)
         operations = list(_leftovers(module, unused)) if unused else []
         if not operations:
             return after
+        read.forget(module)
         after = rewritten(after, operations, style, statements=module.tree.body)
     return after
 

@@ -23,6 +23,7 @@ from jaxmigrate.migrate.one_process import as_declared
 from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.migrate.plan import Assumed, FilePlan, Plan, SitePlan
 from jaxmigrate.migrate.positions import column_of
+from jaxmigrate.migrate.read_texts import ReadTexts
 from jaxmigrate.migrate.refusal_propagation import leave_together
 from jaxmigrate.migrate.roots import alias_modules, root_of
 from jaxmigrate.migrate.sharing import HEAD
@@ -32,7 +33,6 @@ from jaxmigrate.migrate.unhandled import Source, blamed
 from jaxmigrate.migrate.witnesses import with_witnesses, witnesses
 from jaxmigrate.migrate.writing import FileWork, NewFile, ProjectWriter
 from jaxmigrate.program.modules import Module, Project, parse_module, read_utf8
-from jaxmigrate.program.old_mentions import may_use_old_names
 from jaxmigrate.program.operations import THROUGH, Mark, Operation
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite, ReferenceNode, mapped_sites
@@ -63,16 +63,17 @@ def plan_sources(
     known = {**beside, **texts}
     project = Project(modules.values(), lambda path: known[path] if path in known else read_utf8(path), known)
     reachable = ReachableModules(project, known, texts)
-    plan = _ProjectPlanner(sources, modules, project, reachable, known, options).plan()
+    planner = _ProjectPlanner(sources, modules, project, reachable, known, options)
+    plan, read = planner.plan(), planner.read
     paths = {name: path for name, path, _ in sources if name not in errors}
     given, added = Plan(tuple(f for f in plan.files if not f.new)), [f for f in plan.files if f.new]
-    plan = _with_api_updates(given, paths, texts, reachable, Resolver(project), options)
-    files, added = with_shared_helpers(plan.files, added)
+    plan = _with_api_updates(given, paths, reachable, Resolver(project), options, read)
+    files, added = with_shared_helpers(plan.files, added, paths, read)
     plan = Plan(tuple(files))
     for file in plan.files:
         if file.changed:
             with blamed(paths[file.path]):
-                parse_module(paths[file.path], file.after)
+                read.module(paths[file.path], file.after)
     plan = _with_callers(plan, paths, beside, reachable)
     return Plan((*plan.files, *added)), errors
 
@@ -103,34 +104,24 @@ def _parsed(
 def _with_api_updates(
     plan: Plan,
     paths: Mapping[str, Path],
-    texts: Mapping[Path, str],
     reachable: ReachableModules,
     resolver: Resolver,
     options: PlanOptions,
+    read: ReadTexts,
 ) -> Plan:
     """The plan with new names of JAX for old ones, also in the originals that a verification runs."""
-    judged: dict[str, bool] = {}
-    leaned_on = _imported_by_others(paths.values(), texts, reachable, resolver, judged)
+    texts = {paths[file.path]: file.before for file in plan.files if file.path in paths}
+    leaned_on = _imported_by_others(texts, reachable, resolver, read)
     if options.marks:
-        plan = with_renewed_originals(plan, paths, options.target, options.era, judged, leaned_on)
-    return with_new_names(plan, paths, options.target, options.era, judged, leaned_on, options.wanted)
+        plan = with_renewed_originals(plan, paths, options.target, options.era, read, leaned_on)
+    return with_new_names(plan, paths, options.target, options.era, read, leaned_on, options.wanted)
 
 
 def _imported_by_others(
-    paths: Iterable[Path],
-    texts: Mapping[Path, str],
-    reachable: ReachableModules,
-    resolver: Resolver,
-    judged: dict[str, bool],
+    texts: Mapping[Path, str], reachable: ReachableModules, resolver: Resolver, read: ReadTexts
 ) -> dict[Path, frozenset[str]]:
-    """By file that may change, the names that others import from it; `judged` keeps which may use old names."""
-    changing = []
-    for path in paths:
-        text = texts[path]
-        if "pmap" not in text and text not in judged:
-            judged[text] = may_use_old_names(text)
-        if "pmap" in text or judged[text]:
-            changing.append(path)
+    """By file that may change, the names that others import from it."""
+    changing = [path for path, text in texts.items() if "pmap" in text or read.may_use_old_names(text)]
     found = imported_names(reachable.importers(changing), resolver) if changing else {}
     return {module.path: names for module, names in found.items()}
 
@@ -177,6 +168,7 @@ class _ProjectPlanner:
         self.known = known
         self.options = options
         self.resolver = Resolver(project)
+        self.read = ReadTexts()
         self.roots: dict[ReferenceNode, Decision] = {}
         self.leans: tuple[Assumed, ...] = ()  # what every site leans on beside proof
 
@@ -275,7 +267,7 @@ class _ProjectPlanner:
             if not direct:
                 marks_after.append(marks[-1])
         plans.sort(key=lambda p: (p.line, p.column))
-        text = _Text(work.module, written.imported.get(work.module, frozenset()))
+        text = _Text(work.module, written.imported.get(work.module, frozenset()), self.read)
         after = text.cleaned(text.rewritten(work.operations)) if work.operations else text.module.text
         marked_before, marked_after = text.module.text, after
         if self.options.marks:
@@ -349,10 +341,11 @@ class _Written:
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """The text of a file, and the names that other files import from it."""
+    """The text of a file, the names that other files import from it, and the texts that were read."""
 
     module: Module
     imported: frozenset[str]
+    read: ReadTexts
 
     def rewritten(self, operations: Sequence[Operation], *, marked: bool = False) -> str:
         """The text after some operations."""
@@ -365,7 +358,7 @@ class _Text:
 
     def cleaned(self, text: str) -> str:
         """A text that was rewritten, without what nothing uses any more."""
-        return without_leftovers(self.module, text, self.imported, style_of(self.module))
+        return without_leftovers(self.module, text, self.imported, style_of(self.module), self.read)
 
 
 def _ids(name: str, module: Module, sites: Sequence[MappedSite]) -> dict[ast.expr, str]:

@@ -13,6 +13,7 @@ from jaxmigrate.migrate.api_updates.project import NONE, renew
 from jaxmigrate.migrate.api_updates.rewrite_context import Seen
 from jaxmigrate.migrate.imports import imported_names
 from jaxmigrate.migrate.plan import FilePlan, NamePlan, Plan
+from jaxmigrate.migrate.read_texts import ReadTexts
 from jaxmigrate.migrate.wanted import ALL, Wanted
 from jaxmigrate.program.modules import Project, parse_module, read_utf8
 from jaxmigrate.program.old_names import Era, Release
@@ -25,7 +26,7 @@ def with_new_names(
     paths: Mapping[str, Path],
     target: Release | None,
     era: Era = "",
-    judged: dict[str, bool] | None = None,
+    read: ReadTexts | None = None,
     leaned_on: Mapping[Path, frozenset[str]] = NONE,
     wanted: Wanted = ALL,
 ) -> Plan:
@@ -33,16 +34,16 @@ def with_new_names(
 
     `leaned_on` are the names that others import, by file. Names that are not `wanted` stay.
     """
-    judged = {} if judged is None else judged
+    read = ReadTexts() if read is None else read
     texts = {paths[file.path]: file.after for file in plan.files if file.path in paths}
     touched = {paths[file.path] for file in plan.files if file.changed}
-    renewed = renew(texts, target, era, touched, judged, leaned_on, wanted)
+    renewed = renew(texts, target, era, touched, read, leaned_on, wanted)
     if not renewed:
         return plan
     by_name = {name: path for name, path in paths.items() if path in renewed}
     marked = {by_name[f.path]: f.marked_after for f in plan.files if f.path in by_name and f.marked_after != f.after}
     marked_texts = texts | marked
-    again = renew(marked_texts, target, era, touched, judged, leaned_on, wanted) if marked else {}
+    again = renew(marked_texts, target, era, touched, read, leaned_on, wanted) if marked else {}
     files = []
     for file in plan.files:
         path = by_name.get(file.path)
@@ -62,12 +63,12 @@ def with_renewed_originals(
     paths: Mapping[str, Path],
     target: Release | None,
     era: Era = "",
-    judged: dict[str, bool] | None = None,
+    read: ReadTexts | None = None,
     leaned_on: Mapping[Path, frozenset[str]] = NONE,
 ) -> Plan:
     """The plan with the texts of an original that keeps its maps, and whose old names are replaced."""
     texts = {paths[file.path]: file.marked_before for file in plan.files if file.path in paths}
-    new = renew(texts, target, era, judged=judged, leaned_on=leaned_on)
+    new = renew(texts, target, era, read=read, leaned_on=leaned_on)
     renewed = {path: one.text for path, one in new.items() if one.text != texts[path]}
     return Plan(
         tuple(

@@ -26,12 +26,12 @@ from jaxmigrate.migrate.api_updates.source_version import era_of
 from jaxmigrate.migrate.api_updates.texts import Texts
 from jaxmigrate.migrate.cleanup import without_leftovers
 from jaxmigrate.migrate.imports import imported_names
+from jaxmigrate.migrate.read_texts import ReadTexts
 from jaxmigrate.migrate.style import style_of
 from jaxmigrate.migrate.unhandled import blamed
 from jaxmigrate.migrate.wanted import ALL, Wanted
 from jaxmigrate.program.mesh_contexts import mesh_contexts, untyped_meshes
-from jaxmigrate.program.modules import Module, Project, parse_module, read_utf8
-from jaxmigrate.program.old_mentions import may_use_old_names
+from jaxmigrate.program.modules import Module, Project, read_utf8
 from jaxmigrate.program.old_names import Era, Release
 from jaxmigrate.program.old_uses import (
     OldImport,
@@ -57,19 +57,20 @@ def renew(
     target: Release | None,
     required: Era = "",
     touched: Collection[Path] = (),
-    judged: dict[str, bool] | None = None,
+    read: ReadTexts | None = None,
     leaned_on: Mapping[Path, frozenset[str]] = NONE,
     wanted: Wanted = ALL,
 ) -> dict[Path, Renewed]:
     """Replaces old names in the files of a project; the result has those files that use any and parse.
 
     `target` is the oldest release that the result must run on, `required` what the project says it was written for,
-    `touched` are files that change in any case, so that what JAX lacks is told in them. `judged` keeps, for later calls
-    with most of the same texts, which of them may use old names. `leaned_on` are names that others import, by file.
+    `touched` are files that change in any case, so that what JAX lacks is told in them. `read` keeps, for later calls
+    with most of the same texts, what was found of them. `leaned_on` are names that others import, by file.
     Names that are not `wanted` stay.
     """
     older = _is_older_than_explicit(target, required)
-    modules = _parsed(texts, touched, older, {} if judged is None else judged)
+    read = ReadTexts() if read is None else read
+    modules = _parsed(texts, touched, older, read)
     resolver = Resolver(Project(modules.values(), lambda path: texts.get(path) or read_utf8(path), texts))
     found = {module: unguarded_uses(module, resolver) for module in modules.values()}
     found = {m: u for m, u in found.items() if m.path in touched or any(u) or _has_others(m, resolver, older)}
@@ -82,7 +83,7 @@ def renew(
     imported = imported_names(tuple(modules.values()), resolver)
     leaning = {m: imported.get(m, frozenset()) | leaned_on.get(m.path, frozenset()) for m in found}
     desks = [RewriteContext(module, resolver, target, leaning[module], wanted) for module in found]
-    return {desk.module.path: _blamed(desk, uses[desk.module], by_row, words) for desk in desks}
+    return {desk.module.path: _blamed(desk, uses[desk.module], by_row, words, read) for desk in desks}
 
 
 def _is_older_than_explicit(target: Release | None, required: Era) -> bool:
@@ -90,17 +91,13 @@ def _is_older_than_explicit(target: Release | None, required: Era) -> bool:
     return required == "old" or (target is not None and target < EXPLICIT)
 
 
-def _parsed(
-    texts: Mapping[Path, str], touched: Collection[Path], older: bool, judged: dict[str, bool]
-) -> dict[Path, Module]:
+def _parsed(texts: Mapping[Path, str], touched: Collection[Path], older: bool, read: ReadTexts) -> dict[Path, Module]:
     modules: dict[Path, Module] = {}
     for path, text in texts.items():
         ways = path in touched or may_sum_ones(text) or may_clip(text) or (older and "make_mesh" in text)
-        if not ways and text not in judged:
-            judged[text] = may_use_old_names(text)
-        if ways or judged[text]:
+        if ways or read.may_use_old_names(text):
             try:
-                modules[path] = parse_module(path, text)
+                modules[path] = read.module(path, text)
             except SyntaxError:
                 continue
     return modules
@@ -115,12 +112,15 @@ def _has_others(module: Module, resolver: Resolver, older: bool) -> bool:
     return older and any(untyped_meshes(module, resolver))
 
 
-def _blamed(desk: RewriteContext, uses: Parted, by_row: Mapping[str, Subject], texts: Texts) -> Renewed:
+def _blamed(
+    desk: RewriteContext, uses: Parted, by_row: Mapping[str, Subject], texts: Texts, read: ReadTexts
+) -> Renewed:
     with blamed(desk.module.path):
-        return _renewed(desk, uses, by_row, texts)
+        _renew(desk, uses, by_row, texts)
+        return Renewed(_text_of(desk, read), desk.told())
 
 
-def _renewed(desk: RewriteContext, uses: Parted, by_row: Mapping[str, Subject], texts: Texts) -> Renewed:
+def _renew(desk: RewriteContext, uses: Parted, by_row: Mapping[str, Subject], texts: Texts) -> None:
     _keep(desk, uses)
     imports, references = _due(desk, uses.changing.imports), _due(desk, uses.changing.references)
     rename_quoted(desk)
@@ -148,7 +148,6 @@ def _renewed(desk: RewriteContext, uses: Parted, by_row: Mapping[str, Subject], 
     name_bounds(desk)
     for unknown in unknown_names(desk.module):
         desk.lack(unknown)
-    return Renewed(_text_of(desk), desk.told())
 
 
 def _keep(desk: RewriteContext, uses: Parted) -> None:
@@ -210,7 +209,7 @@ def _rewrite_import(desk: RewriteContext, use: OldImport, new: Import | None) ->
         desk.operations.append(ReplaceAlias(use.statement, use.alias, new.module, new.asname))
 
 
-def _text_of(desk: RewriteContext) -> str:
+def _text_of(desk: RewriteContext, read: ReadTexts) -> str:
     module, operations = desk.module, desk.planned()
     if not operations:
         return module.text
@@ -218,4 +217,4 @@ def _text_of(desk: RewriteContext) -> str:
 
     style = style_of(module)
     text = rewritten(module.text, operations, style, statements=module.tree.body)
-    return without_leftovers(module, text, desk.imported, style)
+    return without_leftovers(module, text, desk.imported, style, read)
