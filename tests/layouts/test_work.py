@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterator
+from collections.abc import ItemsView, Iterator, Sequence
 
 import pytest
 
@@ -10,8 +10,7 @@ from jaxmigrate.flow.layout import unknown_callers
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Key
 from jaxmigrate.flow.layout.values import Abstract
-from jaxmigrate.migrate.one_device import _Step, _Uses
-from jaxmigrate.program.modules import Module
+from jaxmigrate.migrate.one_device import _Point, _Uses
 from tests.layouts.running import plan
 
 HEAD = "import jax\nimport jax.numpy as jnp\nfrom flax import jax_utils\n"
@@ -70,14 +69,14 @@ def test_what_files_out_of_sight_may_use_is_looked_up_by_name(monkeypatch: pytes
 
 def test_mentions_that_lead_nowhere_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     visited = 0
-    take = _Uses._take
+    enter = _Uses._enter
 
-    def counting(self: _Uses, step: _Step, module: Module) -> None:
+    def counting(self: _Uses, point: _Point) -> Sequence[_Point]:
         nonlocal visited
         visited += 1
-        take(self, step, module)
+        return enter(self, point)
 
-    monkeypatch.setattr(_Uses, "_take", counting)
+    monkeypatch.setattr(_Uses, "_enter", counting)
     reads = "".join(f"    print(function.name + {n})\n" for n in range(200))
     steps = "".join(STEP.format(n=n) + f"    show(p_step_{n})\n" for n in range(5))
     plan({"main.py": f"{HEAD}\n\ndef show(function):\n{reads}{steps}"})
