@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -14,6 +15,9 @@ from jaxmigrate.program.collectives import SHARD_MAPS
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import Argument
+
+# One matrix for each device along these, beside which a product has a dimension more than its spec speaks of.
+OWN_AXES = re.compile(r"expert|stage|pipe|layer|pop|member|ensemble|agent|island|replica|^(ep|pp|e)$")
 
 
 class Given(NamedTuple):

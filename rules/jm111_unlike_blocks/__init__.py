@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import Step, shown
 from jaxmigrate.flow.blocks import Clash, Evaluator
 from jaxmigrate.flow.facts import Facts
-from jaxmigrate.flow.mapped_blocks import Given, body_of, shard_maps
+from jaxmigrate.flow.mapped_blocks import OWN_AXES, Given, body_of, shard_maps
 
 CODE = "JM111"
-# One matrix for each device along these, beside which a product has a dimension more than its spec speaks of.
-OWN_AXES = re.compile(r"expert|stage|pipe|layer|pop|member|ensemble|agent|island|replica|^(ep|pp|e)$")
 
 
 def check(facts: Facts) -> Iterator[Finding]:

@@ -15,10 +15,14 @@ class Block(NamedTuple):
     Attributes:
         dims: Each dimension's axes; of a block known by its spec alone, those that the spec speaks of.
         sure: Whether there are just so many dimensions; else there may be more, which no axis splits.
+        partial: Over which axes it is one of the sums of a product that are still to be added up.
+        own: Over which axes it is a statistic of this device's block alone, of features that they split.
     """
 
     dims: tuple[Axes, ...]
     sure: bool
+    partial: frozenset[str] = frozenset()
+    own: frozenset[str] = frozenset()
 
     @property
     def last(self) -> Axes:
@@ -47,14 +51,38 @@ def unknown(rank: int) -> Block:
     return Block((None,) * rank, True)
 
 
+def noted(block: Block | None, origins: Sequence[Block]) -> Block | None:
+    """A block that is made of others, with what these are parts of."""
+    if block is None:
+        return None
+    partial, own = (
+        frozenset[str]().union(*sets) for sets in zip(*((one.partial, one.own) for one in origins), strict=True)
+    )
+    return block._replace(partial=partial, own=own)
+
+
+def bare(block: Block) -> Block:
+    """The dimensions alone."""
+    return Block(block.dims, block.sure)
+
+
+def cleared(block: Block | None, axes: frozenset[str] | None) -> Block | None:
+    """What devices have added up over some axes, or otherwise put together; None for any."""
+    if block is None or axes is None:
+        return None if block is None else bare(block)
+    return block._replace(partial=block.partial - axes, own=block.own - axes)
+
+
 def broadcast(blocks: Sequence[Block]) -> Block | None:
     """What an operation on each element of several blocks gives."""
-    if not blocks:
-        return None
+    return noted(_broadcast([bare(one) for one in blocks]), blocks) if blocks else None
+
+
+def _broadcast(blocks: Sequence[Block]) -> Block | None:
     longest = max(blocks, key=lambda one: len(one.dims))
     if not all(one.sure for one in blocks):
-        same = all(one == longest or (one.sure and not one.dims) for one in blocks)
-        return longest if same else None
+        same = all(one == longest or not one.dims for one in blocks)  # numbers, and what is whole: a bias
+        return longest._replace(sure=longest.sure and all(one.sure for one in blocks)) if same else None
     dims: list[Axes] = []
     for back in range(len(longest.dims), 0, -1):
         found = {one.dims[-back] for one in blocks if len(one.dims) >= back}
@@ -63,7 +91,13 @@ def broadcast(blocks: Sequence[Block]) -> Block | None:
 
 
 def product(one: Block, other: Block) -> Block | None:
-    """What a product of matrices gives."""
+    """What a product of matrices gives: a partial sum where the dimension that is summed over is split."""
+    made = noted(_product(one, other), (one, other))
+    split = one.last if len(one.dims) > 1 and len(other.dims) == 2 else None
+    return made if made is None or not split else made._replace(partial=made.partial | split)
+
+
+def _product(one: Block, other: Block) -> Block | None:
     sure = one.sure and other.sure
     if sure and (not one.dims or not other.dims):
         return None
@@ -78,10 +112,12 @@ def reduced(block: Block, over: Sequence[int] | None, *, kept: bool) -> Block | 
     """What a sum over some dimensions gives; over all of them where none are named."""
     count = len(block.dims)
     if over is None:
-        return Block((WHOLE,) * count, block.sure) if kept else Block((), True)
+        return block._replace(dims=(WHOLE,) * count) if kept else block._replace(dims=(), sure=True)
+    if not block.sure and count > 1:
+        over = [one + count if one < 0 else one for one in over]  # a spec of several entries has one for each dimension
     if not all(-count <= one < count for one in over) or (not block.sure and any(one < 0 for one in over)):
         return None
     gone = {one % count for one in over}
     if kept:
-        return Block(tuple(WHOLE if n in gone else axes for n, axes in enumerate(block.dims)), block.sure)
-    return Block(tuple(axes for n, axes in enumerate(block.dims) if n not in gone), block.sure)
+        return block._replace(dims=tuple(WHOLE if n in gone else axes for n, axes in enumerate(block.dims)))
+    return block._replace(dims=tuple(axes for n, axes in enumerate(block.dims) if n not in gone))

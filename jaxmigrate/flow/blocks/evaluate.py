@@ -9,17 +9,28 @@ from typing import NamedTuple
 
 from jaxmigrate.flow.axis_values import axis_names
 from jaxmigrate.flow.blocks import functions
-from jaxmigrate.flow.blocks.block import WHOLE, Axes, Block, broadcast, product, reduced, unknown
+from jaxmigrate.flow.blocks.block import WHOLE, Axes, Block, broadcast, cleared, product, reduced, unknown
 from jaxmigrate.flow.blocks.evidence import EINSUMS, only_binding, ranks_in
+from jaxmigrate.flow.blocks.parts import (
+    Kind,
+    Part,
+    contracted,
+    dimensions,
+    is_position,
+    is_transposed,
+    rejoined,
+    statistic,
+)
 from jaxmigrate.flow.counts import entries
-from jaxmigrate.program.collectives import GRADIENTS, SPECS, argument
+from jaxmigrate.program.collectives import AXIS_POSITIONS, GRADIENTS, SPECS, argument, axis_given
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, call_arguments, returned_by
-from jaxmigrate.program.scopes import Binding, FunctionNode, positional_names
+from jaxmigrate.program.scopes import Binding, FunctionNode, defaults_of, positional_names
 from jaxmigrate.program.values import Application, Argument, Constant, External, Function
 
 _VECTORS = re.compile(r"(^|_)(norm|scale|bias|gamma|beta|gain)\d*(_|$)")
 INDEX = "jax.lax.axis_index"
+MEAN = "jax.lax.pmean"
 DEEPEST = 3  # functions that are followed one within the other
 
 
@@ -82,6 +93,7 @@ class Evaluator:
         self.depth = depth
         self.clashes: list[Clash] = []
         self.chosen: list[OwnPart] = []
+        self.parts: list[Part] = []
         self._known: dict[ast.expr, Block | None] = {}
 
     def run(self) -> None:
@@ -128,9 +140,11 @@ class Evaluator:
                 return self.block(operand)
             case ast.BinOp(left=left, op=ast.MatMult(), right=right):
                 return self.product(node, left, right)
-            case ast.BinOp(left=left, right=right):
+            case ast.BinOp(left=left, op=op, right=right):
                 self._scaled(node, left, right)
-                return self._together([left, right])
+                if isinstance(op, ast.Pow):
+                    self._curved(node, left)
+                return self._together(node, [left, right])
             case ast.Subscript(value=held, slice=index):
                 return self._indexed(held, index)
             case ast.Attribute(value=held, attr="T"):
@@ -148,7 +162,7 @@ class Evaluator:
             own = binding.scope.node is self.function
             if own and node.id in self.given:
                 return self._with_rank(self.given[node.id], binding)
-            return self._evidence(binding)
+            return self._evidence(binding) or self._default(binding)
         if binding.kind == "assign" and binding.value is not None and not binding.path:
             found = self.block(binding.value)
             return found if found is not None and found.sure else self._with_rank(found, binding)
@@ -176,6 +190,15 @@ class Evaluator:
         rank = ranks_in(function, self.module, self.resolver).get(binding)
         return None if rank is None else unknown(rank)
 
+    def _default(self, binding: Binding) -> Block | None:
+        """A number, where a parameter's default is one: `eps=1e-6`."""
+        function = binding.scope.node
+        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            return None
+        default = dict(defaults_of(function.args)).get(binding.name)
+        number = isinstance(default, ast.Constant) and isinstance(default.value, int | float)
+        return Block((), True) if number else None
+
     def _with_rank(self, found: Block | None, binding: Binding) -> Block | None:
         told = self._evidence(binding)
         if told is None or found is None:
@@ -183,10 +206,21 @@ class Evaluator:
         more = len(told.dims) - len(found.dims)
         return Block((*found.dims, *(WHOLE,) * more), True) if more >= 0 else told
 
-    def _together(self, nodes: list[ast.expr]) -> Block | None:
+    def _together(self, node: ast.expr, nodes: list[ast.expr]) -> Block | None:
         found = [self.block(one) for one in nodes]
         known = [one for one in found if one is not None]
+        self._part(node, nodes[-1], rejoined(known), "statistic")
         return broadcast(known) if len(known) == len(found) else None
+
+    def _part(self, node: ast.expr, held: ast.expr, axes: frozenset[str], kind: Kind) -> None:
+        if axes:
+            self.parts.append(Part(self.module, node, held, axes, kind))
+
+    def _curved(self, node: ast.expr, held: ast.expr) -> None:
+        """Notes where something that is not linear is done to partial sums."""
+        found = self.block(held)
+        if found is not None:
+            self._part(node, held, found.partial, "nonlinear")
 
     def _scaled(self, node: ast.expr, left: ast.expr, right: ast.expr) -> None:
         """Notes where a vector that is split, and that is for the last dimension by its name, meets one that is whole.
@@ -208,7 +242,8 @@ class Evaluator:
         if one is None or other is None:
             return None
         fits = self._compare(node, (left, one.last), (right, other.rows))
-        return product(one, other) if fits else None
+        made = product(one, other) if fits else None
+        return made._replace(partial=one.partial | other.partial) if made is not None and is_transposed(left) else made
 
     def _compare(self, node: ast.expr, *sides: tuple[ast.expr, Axes]) -> bool:
         """Whether dimensions that are summed over together are split alike; notes where not."""
@@ -293,6 +328,7 @@ class Evaluator:
             inner.run()
             self.clashes += inner.clashes
             self.chosen += inner.chosen
+            self.parts += inner.parts
         return inner.returned()
 
     def _library(self, node: ast.Call, name: str) -> Block | None:
@@ -309,18 +345,52 @@ class Evaluator:
             return self.product(node, *node.args)
         if name in EINSUMS:
             return self._einsum(node)
-        if name in functions.SAME and node.args:
-            return self.block(node.args[0])
-        if name in functions.TOGETHER and node.args:
-            return self._together(node.args)
-        if name in functions.REDUCING and node.args:
-            return self._reduced(self.block(node.args[0]), argument(arguments, 1, "axis"), arguments)
         if name in functions.RANKS:
+            if name.endswith(".arange"):
+                self._counted(node)
             return unknown(functions.RANKS[name])
         if name in functions.SHAPED:
             return self._shaped(argument(arguments, functions.SHAPED[name], "shape"), name)
-        if name in functions.GATHERS and node.args:
-            return self._gathered(self.block(node.args[0]), arguments)
+        return self._of_arrays(node, name, arguments) if node.args else None
+
+    def _of_arrays(self, node: ast.Call, name: str, arguments: tuple[Argument, ...]) -> Block | None:
+        if name in functions.CURVED:
+            self._curved(node, node.args[0])
+        if name in functions.NORMALISING:
+            self._normalised(node, argument(arguments, 1, "axis"))
+        if name in functions.SAME:
+            told = name in AXIS_POSITIONS
+            return self._communicated(node, name, arguments) if told else self.block(node.args[0])
+        if name in functions.TOGETHER:
+            return self._together(node, node.args)
+        if name in functions.REDUCING:
+            return self._reduced(name, self.block(node.args[0]), argument(arguments, 1, "axis"), arguments)
+        return self._gathered(self.block(node.args[0]), arguments) if name in functions.GATHERS else None
+
+    def _counted(self, node: ast.Call) -> None:
+        """Notes positions that are counted along a dimension that is split: on each device from 0."""
+        found = self._length(node.args[0]) if len(node.args) == 1 else None
+        if found is not None and is_position(node, self.module):
+            held, place = found
+            block = self.block(held)
+            axes = block.dims[place] if block is not None and 0 < place < len(block.dims) else None
+            self._part(node, held, axes or frozenset(), "positions")
+
+    def _length(self, node: ast.expr) -> tuple[ast.expr, int] | None:
+        """The array and the dimension whose length a number is: `x.shape[1]`, also under a name."""
+        match node:
+            case ast.Subscript(value=ast.Attribute(value=held, attr="shape"), slice=ast.Constant(value=int(place))):
+                return held, place
+            case ast.Name():
+                binding = only_binding(node, self.module)
+                if binding is None or binding.kind != "assign" or binding.value is None:
+                    return None
+                value, path = binding.value, binding.path
+                if not path:
+                    return self._length(value)
+                index = path[0] if len(path) == 1 else None
+                if isinstance(value, ast.Attribute) and value.attr == "shape" and isinstance(index, int):
+                    return value.value, index
         return None
 
     def _method(self, node: ast.Call) -> Block | None:
@@ -333,7 +403,7 @@ class Evaluator:
             return self.block(held)
         if name in functions.REDUCING_METHODS:
             found = self.block(held)
-            return None if found is None else self._reduced(found, argument(arguments, 0, "axis"), arguments)
+            return None if found is None else self._reduced(name, found, argument(arguments, 0, "axis"), arguments)
         if name in ("ravel", "flatten"):
             return unknown(1)
         if name == "reshape" and not any(isinstance(one, ast.Starred) for one in node.args):
@@ -343,16 +413,39 @@ class Evaluator:
             return None if count is None else unknown(count)
         return None
 
-    def _reduced(self, found: Block | None, axis: Argument | None, arguments: tuple[Argument, ...]) -> Block | None:
+    def _communicated(self, node: ast.Call, name: str, arguments: tuple[Argument, ...]) -> Block | None:
+        """What devices make together of their blocks; a mean of partial sums is noted."""
+        found, given = self.block(node.args[0]), axis_given(name, arguments)
+        names = axis_names(given.expression, given.module, self.resolver, {}) if given is not None else None
+        if found is not None and names is not None and name == MEAN:
+            self._part(node, node.args[0], found.partial & frozenset(names), "averaged")
+        return cleared(found, None if names is None else frozenset(names))
+
+    def _normalised(self, node: ast.Call, axis: Argument | None) -> None:
+        """Notes a softmax and the like over features that are split."""
+        found, over = self.block(node.args[0]), self._literal_axes(axis) if axis is not None else (-1,)
+        if found is not None and over is not None:
+            split = frozenset[str]().union(*(axes for axes in dimensions(found, over) if axes))
+            self._part(node, node.args[0], split, "statistic")
+
+    def _literal_axes(self, axis: Argument) -> tuple[int, ...] | None:
+        over = self.resolver.literal(axis)
+        over = (over,) if isinstance(over, int) else over
+        return over if isinstance(over, tuple) and all(isinstance(n, int) for n in over) else None
+
+    def _reduced(
+        self, name: str, found: Block | None, axis: Argument | None, arguments: tuple[Argument, ...]
+    ) -> Block | None:
         keep = argument(arguments, None, "keepdims")
         kept = keep is not None and self.resolver.literal(keep) is not False
-        over = self.resolver.literal(axis) if axis is not None else None
-        over = (over,) if isinstance(over, int) else over
-        if over is None and not kept:
+        over = self._literal_axes(axis) if axis is not None else None
+        everything = axis is None or self.resolver.literal(axis) is None
+        if everything and not kept and found is None:
             return Block((), True)
-        if found is None or not (over is None or (isinstance(over, tuple) and all(isinstance(n, int) for n in over))):
+        if found is None or (over is None and not everything):
             return None
-        return reduced(found, over, kept=kept)
+        made = reduced(found, over, kept=kept)
+        return statistic(made, found, over) if name.rpartition(".")[2] in functions.STATISTICS else made
 
     def _shaped(self, shape: Argument | None, name: str) -> Block | None:
         """An array made with a shape; random numbers without one are one number."""
@@ -384,7 +477,7 @@ class Evaluator:
         dims = list(found.dims)
         axes = dims[position]
         dims[position] = None if axes is None else axes - frozenset(names)
-        return Block(tuple(dims), found.sure)
+        return cleared(Block(tuple(dims), found.sure, found.partial, found.own), frozenset(names))
 
     def _einsum(self, node: ast.Call) -> Block | None:
         terms = node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else None
@@ -400,7 +493,11 @@ class Evaluator:
         if not all(self._compare(node, *several) for several in sides.values()) or not arrow:
             return None
         found = {letter: {axes for _, axes in several} for letter, several in sides.items()}
-        return Block(tuple(next(iter(found[one])) if len(found.get(one, ())) == 1 else None for one in right), True)
+        over = [one for letter, axes in found.items() if contracted(letter, split, right) for one in axes if one]
+        known = [block for block in map(self.block, node.args[1:]) if block is not None]
+        partial, own = frozenset[str]().union(*over, *(b.partial for b in known)), frozenset[str]()
+        dims = tuple(next(iter(found[one])) if len(found.get(one, ())) == 1 else None for one in right)
+        return Block(dims, True, partial, own.union(*(b.own for b in known)))
 
     def _letters(self, operands: list[ast.expr], terms: list[str]) -> Iterator[tuple[ast.expr, str, Axes]]:
         """Each letter of an einsum with the operand that has it and what splits that dimension."""

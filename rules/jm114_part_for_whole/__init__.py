@@ -1,0 +1,70 @@
+"""JM114: a device's part of a sum, of features or of a sequence that is taken for the whole."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from jaxmigrate.findings import Finding
+from jaxmigrate.flow.axes import as_argument, shown
+from jaxmigrate.flow.blocks.parts import Part
+from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.mapped_blocks import OWN_AXES, body_of, shard_maps
+from jaxmigrate.flow.readings import DeviceMap
+
+CODE = "JM114"
+
+
+def check(facts: Facts) -> Iterator[Finding]:
+    """Partial sums that are averaged or put through a function, and statistics and positions of a block alone."""
+    told: set[ast.expr] = set()
+    for found, given in shard_maps(facts):
+        body = body_of(found, given, facts.resolver)
+        body.run()
+        for part in body.parts:
+            if part.node not in told and not _is_meant(part, found, facts):
+                told.add(part.node)
+                yield from facts.finding(part.module, part.node, CODE, _message(part))
+
+
+def _is_meant(part: Part, found: DeviceMap, facts: Facts) -> bool:
+    """Whether each device may well work with its part: of experts and the like, or if devices put it together later.
+
+    What is wrong with partial sums, no later collective mends.
+    """
+    if any(OWN_AXES.search(axis.lower()) for axis in part.axes):
+        return True
+    if part.kind in ("averaged", "nonlinear"):
+        return False
+    map_of = found.application.node
+    named = {use.axis for use in facts.axis_uses if any(step.node is map_of for step in use.way)}
+    return bool(named & part.axes)
+
+
+def _message(part: Part) -> str:
+    held, axes = _short(part.held), shown(part.axes)
+    reduction = as_argument(part.axes)
+    match part.kind:
+        case "averaged":
+            return (
+                f"{held} is a partial sum over {axes}, and pmean divides the sum by the number of devices; write psum"
+            )
+        case "nonlinear":
+            return (
+                f"{held} is a partial sum over {axes} here: its factors are split where they are summed over; write "
+                f"jax.lax.psum({held}, {reduction}) before this"
+            )
+        case "positions":
+            return (
+                f"{held} is split over {axes}, and each device counts its positions from 0; add "
+                f"jax.lax.axis_index({reduction}) times the length of the block"
+            )
+    return (
+        f"the features of {held} are split over {axes}: each device reduces those of its block alone; reduce over "
+        f"{axes}, too, as by jax.lax.pmean(..., {reduction})"
+    )
+
+
+def _short(node: ast.expr) -> str:
+    text = ast.unparse(node)
+    return text if len(text) <= 40 else "the operand"
