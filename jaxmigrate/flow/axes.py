@@ -28,6 +28,7 @@ from jaxmigrate.flow.known_axes import is_of_project, known_axes
 from jaxmigrate.flow.map_prefilter import MapPrefilter
 from jaxmigrate.flow.receivers import Bindings
 from jaxmigrate.flow.wrappers import mapped_within, passes_on, unwrapped
+from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.collectives import (
     AXIS_POSITIONS,
     SHARD_MAPS,
@@ -48,6 +49,7 @@ from jaxmigrate.program.values import (
     Function,
     Instance,
     Member,
+    Parameter,
     Partial,
     Value,
     Values,
@@ -332,11 +334,24 @@ def _call(walk: AxisWalk, call: ast.Call, at: Frame) -> None:
     for network, name, given in receivers.applied(call, module, walk.resolver) if at.around.complete else ():
         _method(walk, network, name, given, call, at)
     callees = receivers.inherited(call.func, module, walk.resolver) or walk.resolver.values(call.func, module)
+    if at.around.complete:
+        callees = tuple(one for callee in callees for one in _made_with(callee, call, at, walk.resolver))
     for callee in bound(callees, at.bindings):
         _apply(walk, callee, arguments, call, at)
     if at.around.complete and not any(isinstance(v, Function | Partial) for v in callees):
         for callee in entries(call.func, module, walk.resolver):
             _apply(walk, callee, arguments, call, at.mapped(replace(at.around, by_key=True)))
+
+
+def _made_with(callee: Value, call: ast.Call, at: Frame, resolver: Resolver) -> Values:
+    """What all objects of a class were made with, where that is called: `self.fn(x)`; else the callee itself."""
+    found: Values = (UNKNOWN,)
+    if isinstance(callee, Parameter) and (callee.function, callee.name) not in at.bindings:
+        found = callers_of(resolver).passed(callee)
+    elif not isinstance(callee, Function | External) and isinstance(call.func, ast.Attribute):
+        owner = resolver.value(call.func.value, at.module)
+        found = callers_of(resolver).held(owner.cls, call.func.attr) if isinstance(owner, Instance) else found
+    return found if len(found) == 1 and found != (UNKNOWN,) else (callee,)
 
 
 def _apply(walk: AxisWalk, callee: Value, arguments: tuple[Argument, ...], node: ast.expr, at: Frame) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from itertools import zip_longest
 from typing import NamedTuple
 
-from jaxmigrate.flow.blocks import Block, Evaluator, rank_of, spec_block
+from jaxmigrate.flow.blocks import WHOLE, Block, Evaluator, rank_of, spec_block
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.mapped_calls import shard_calls
 from jaxmigrate.flow.readings import DeviceMap, takes_blocks
@@ -56,6 +57,17 @@ def body_of(found: DeviceMap, given: list[Given], resolver: Resolver) -> Evaluat
     """The mapped function with the blocks of its parameters."""
     blocks = {one.name: one.block for one in given if one.block is not None}
     return Evaluator(found.function.node, found.function.module, resolver, blocks)
+
+
+def with_ranks(given: list[Given], ranks: list[int | None]) -> list[Given]:
+    """The blocks of parameters, of which it may be known how many dimensions the arrays have that are passed."""
+    each = zip_longest(given, ranks[: len(given)])
+    return [one if rank is None else one._replace(block=_of_rank(one.block, rank)) for one, rank in each]
+
+
+def _of_rank(block: Block | None, rank: int) -> Block | None:
+    more = rank - len(block.dims) if block is not None else -1
+    return Block((*block.dims, *(WHOLE,) * more), True) if block is not None and more >= 0 else block
 
 
 def passed_ranks(facts: Facts) -> dict[ast.expr, list[int | None]]:

@@ -121,3 +121,12 @@ def test_an_axis_that_may_be_none_is_no_other_axis() -> None:
     body = "        def step(x):\n            return lax.psum(x, self.model_axis)\n"
     specs = "in_specs=P(self.axis), out_specs=P(self.axis), check_vma=False"
     assert codes(fields + body + "        return " + MAP.format(step="step", mesh="self.mesh", specs=specs)) == set()
+
+
+@pytest.mark.parametrize("form", CALLS)
+def test_axes_that_are_not_bound_where_a_function_is_called(form: str) -> None:
+    """An axis by a wrong name is found wherever the function is kept on its way to the map."""
+    fault, repair = "return lax.psum(x @ w, 'dta')", "return lax.psum(x @ w, 'data')"
+    specs = f"{IN}, {OUT}".replace("AXIS", "'data'")
+    assert "JM101" in codes(CALLS[form].format(body=fault, specs=specs))
+    assert codes(CALLS[form].format(body=repair, specs=specs)) == set()

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from jaxmigrate.flow.axis_values import axis_names
 from jaxmigrate.flow.blocks import functions
 from jaxmigrate.flow.blocks.block import WHOLE, Axes, Block, broadcast, cleared, product, reduced, unknown
-from jaxmigrate.flow.blocks.evidence import EINSUMS, only_binding, ranks_in
+from jaxmigrate.flow.blocks.evidence import EINSUMS, called, is_layer, only_binding, passed_to, ranks_in
 from jaxmigrate.flow.blocks.parts import (
     Kind,
     Part,
@@ -25,7 +25,7 @@ from jaxmigrate.flow.counts import entries
 from jaxmigrate.program.collectives import AXIS_POSITIONS, GRADIENTS, SPECS, argument, axis_given
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, call_arguments, returned_by
-from jaxmigrate.program.scopes import Binding, FunctionNode, defaults_of, positional_names
+from jaxmigrate.program.scopes import Binding, FunctionNode, defaults_of
 from jaxmigrate.program.values import Application, Argument, Constant, External, Function
 
 _VECTORS = re.compile(r"(^|_)(norm|scale|bias|gamma|beta|gain)\d*(_|$)")
@@ -304,25 +304,25 @@ class Evaluator:
         callee = self.resolver.value(node.func, self.module)
         if isinstance(callee, External):
             return self._library(node, callee.name)
-        if isinstance(callee, Function) and self.depth < DEEPEST:
-            return self._inner(callee, node)
+        inner = called(callee, self.resolver) if self.depth < DEEPEST else None
+        if inner is not None:
+            return self._inner(inner, node)
         if isinstance(callee, Application) and isinstance(callee.callee, External) and callee.callee.name in GRADIENTS:
             loss = argument(callee.arguments, 0, "fun")
             values = self.resolver.argument_values(loss) if loss is not None else ()
             if len(values) == 1 and isinstance(values[0], Function) and self.depth < DEEPEST:
                 self._inner(values[0], node)
             return None
+        if is_layer(callee) and node.args:
+            found = self.block(node.args[0])
+            return unknown(len(found.dims)) if found is not None and found.sure else None
         return self._method(node) if isinstance(node.func, ast.Attribute) else None
 
     def _inner(self, callee: Function, node: ast.Call) -> Block | None:
         """A call of a function of the project, which is followed with the blocks that it is given."""
-        names = positional_names(callee.node.args)
-        if callee.receiver is not None or node.keywords or callee.node.args.vararg is not None:
+        if callee.node is self.function:
             return None
-        if any(isinstance(one, ast.Starred) for one in node.args) or callee.node is self.function:
-            return None
-        pairs = zip(names, map(self.block, node.args), strict=False)
-        given = {name: block for name, block in pairs if block is not None}
+        given = {name: block for name, one in passed_to(callee, node) if (block := self.block(one)) is not None}
         inner = Evaluator(callee.node, callee.module, self.resolver, given, self.depth + 1)
         if given:
             inner.run()
@@ -406,6 +406,9 @@ class Evaluator:
             return None if found is None else self._reduced(name, found, argument(arguments, 0, "axis"), arguments)
         if name in ("ravel", "flatten"):
             return unknown(1)
+        size = argument(arguments, None, "size")
+        if name in functions.DRAWING_METHODS and size is not None:  # of numpy's generators
+            return self._shaped(size, name)
         if name == "reshape" and not any(isinstance(one, ast.Starred) for one in node.args):
             if len(node.args) > 1:
                 return unknown(len(node.args))

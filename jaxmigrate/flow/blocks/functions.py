@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jaxmigrate.program.library import valued
+from jaxmigrate.program.library import starting, valued
 
 _OF_ONE = (
     "abs absolute exp expm1 log log1p log2 sqrt square sin cos tan tanh sinh cosh negative sign floor ceil round real "
@@ -53,5 +53,10 @@ CHOOSING = {
     "jax.lax.index_in_dim": 0,
     "jax.numpy.take": -1,
 }  # and along what, if not told
+LAYERS = starting("layers")  # of libraries
+SAME_LAYERS = frozenset(
+    {"Dense", "Linear", "LayerNorm", "RMSNorm", "GroupNorm", "BatchNorm", "Dropout", "Conv", "Conv1D", "Conv2D"}
+)
+DRAWING_METHODS = frozenset({"normal", "uniform", "integers", "random", "standard_normal", "randint", "choice"})
 SAME_METHODS = frozenset({"astype", "copy", "conj", "block_until_ready", "clip", "round", "cumsum"})
 REDUCING_METHODS = frozenset({"sum", "mean", "max", "min", "prod", "any", "all", "std", "var", "argmax", "argmin"})
