@@ -14,6 +14,7 @@ from jaxmigrate.flow.mapped_calls import shard_calls
 from jaxmigrate.flow.readings import DeviceMap, takes_blocks
 from jaxmigrate.program.collectives import SHARD_MAPS
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.once import once_each
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import Argument
 
@@ -30,11 +31,33 @@ class Given(NamedTuple):
     block: Block | None
 
 
-def shard_maps(facts: Facts) -> Iterator[tuple[DeviceMap, list[Given]]]:
-    """Every shard_map of a function in sight, or of a partial of one, with its parameters."""
-    for found in facts.all_maps:
-        if found.name in SHARD_MAPS and takes_blocks(found, facts.resolver):
-            yield found, [*_given(found, facts.resolver)]
+class Body(NamedTuple):
+    """A mapped function with its parameters, and what was found by following their blocks through all of it."""
+
+    map: DeviceMap
+    given: list[Given]
+    passed: list[int | None]  # how many dimensions the arrays have that all calls pass
+    inside: Evaluator
+
+
+def bodies(facts: Facts) -> list[Body]:
+    """Every shard_map of a function in sight, or of a partial of one; worked out once."""
+    return _bodies(facts, facts.resolver)
+
+
+@once_each
+def _bodies(facts: Facts, resolver: Resolver) -> list[Body]:
+    found = [one for one in facts.all_maps if one.name in SHARD_MAPS and takes_blocks(one, resolver)]
+    passed = _passed_ranks(facts) if found else {}
+    return [_body(one, passed.get(one.application.node, []), resolver) for one in found]
+
+
+def _body(found: DeviceMap, passed: list[int | None], resolver: Resolver) -> Body:
+    given = [*_given(found, resolver)]
+    blocks = {one.name: one.block for one in _with_ranks(given, passed) if one.block is not None}
+    inside = Evaluator(found.function.node, found.function.module, resolver, blocks)
+    inside.run()
+    return Body(found, given, passed, inside)
 
 
 def _given(found: DeviceMap, resolver: Resolver) -> Iterator[Given]:
@@ -53,13 +76,7 @@ def _given(found: DeviceMap, resolver: Resolver) -> Iterator[Given]:
         yield Given(name, spec, module, spec_block(spec, module, resolver))
 
 
-def body_of(found: DeviceMap, given: list[Given], resolver: Resolver) -> Evaluator:
-    """The mapped function with the blocks of its parameters."""
-    blocks = {one.name: one.block for one in given if one.block is not None}
-    return Evaluator(found.function.node, found.function.module, resolver, blocks)
-
-
-def with_ranks(given: list[Given], ranks: list[int | None]) -> list[Given]:
+def _with_ranks(given: list[Given], ranks: list[int | None]) -> list[Given]:
     """The blocks of parameters, of which it may be known how many dimensions the arrays have that are passed."""
     each = zip_longest(given, ranks[: len(given)])
     return [one if rank is None else one._replace(block=_of_rank(one.block, rank)) for one, rank in each]
@@ -70,7 +87,7 @@ def _of_rank(block: Block | None, rank: int) -> Block | None:
     return Block((*block.dims, *(WHOLE,) * more), True) if block is not None and more >= 0 else block
 
 
-def passed_ranks(facts: Facts) -> dict[ast.expr, list[int | None]]:
+def _passed_ranks(facts: Facts) -> dict[ast.expr, list[int | None]]:
     """The dimensions of the arrays that shard_maps are called with, by the map, where all calls of one agree."""
     ranks: dict[ast.expr, list[list[int | None]]] = {}
     for one in shard_calls(facts.modules, facts.resolver):

@@ -12,7 +12,7 @@ from jaxmigrate.flow.blocks import Block, Evaluator, leaves, rank_of, spec_block
 from jaxmigrate.flow.counts import entries
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.jits import Jitted, sharded_jits, spec_in
-from jaxmigrate.flow.mapped_blocks import Given, array_rank, body_of, passed_ranks, shard_maps, with_ranks
+from jaxmigrate.flow.mapped_blocks import Given, array_rank, bodies
 from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.program.collectives import argument
 from jaxmigrate.program.library import valued
@@ -33,10 +33,7 @@ MAKES_KEYS = frozenset({"jax.random.PRNGKey", "jax.random.key", "jax.random.wrap
 def check(facts: Facts) -> Iterator[Finding]:
     """Specs of shard_maps, of placements and of constraints that name more dimensions than their arrays have."""
     told: set[ast.expr] = set()
-    passed = passed_ranks(facts)
-    for found, given in shard_maps(facts):
-        ranks = passed.get(found.application.node, [])
-        body = body_of(found, with_ranks(given, ranks), facts.resolver)
+    for found, given, ranks, body in bodies(facts):
         for finding, spec in (*_of_arguments(found, given, ranks, facts), *_of_results(found, body, facts)):
             if spec not in told:
                 told.add(spec)

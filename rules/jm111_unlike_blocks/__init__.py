@@ -9,7 +9,7 @@ from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import Step, shown
 from jaxmigrate.flow.blocks import Clash, Evaluator
 from jaxmigrate.flow.facts import Facts
-from jaxmigrate.flow.mapped_blocks import OWN_AXES, Given, body_of, shard_maps
+from jaxmigrate.flow.mapped_blocks import OWN_AXES, Given, bodies
 
 CODE = "JM111"
 
@@ -17,9 +17,7 @@ CODE = "JM111"
 def check(facts: Facts) -> Iterator[Finding]:
     """Products and einsums in the bodies of shard_maps whose blocks do not fit each other, and parts divided again."""
     told: set[ast.expr] = set()
-    for found, given in shard_maps(facts):
-        body = body_of(found, given, facts.resolver)
-        body.run()
+    for _, given, _, body in bodies(facts):
         for part in body.chosen:
             if part.node not in told:
                 told.add(part.node)

@@ -9,7 +9,7 @@ from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import as_argument, shown
 from jaxmigrate.flow.blocks.parts import Part
 from jaxmigrate.flow.facts import Facts
-from jaxmigrate.flow.mapped_blocks import OWN_AXES, body_of, shard_maps
+from jaxmigrate.flow.mapped_blocks import OWN_AXES, bodies
 from jaxmigrate.flow.readings import DeviceMap
 
 CODE = "JM114"
@@ -18,9 +18,7 @@ CODE = "JM114"
 def check(facts: Facts) -> Iterator[Finding]:
     """Partial sums that are averaged or put through a function, and statistics and positions of a block alone."""
     told: set[ast.expr] = set()
-    for found, given in shard_maps(facts):
-        body = body_of(found, given, facts.resolver)
-        body.run()
+    for found, _, _, body in bodies(facts):
         for part in body.parts:
             if part.node not in told and not _is_meant(part, found, facts):
                 told.add(part.node)
