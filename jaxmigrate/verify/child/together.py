@@ -1,9 +1,10 @@
-"""Reads many small arrays at once: each device copies what it has of them into one array, and that is read.
+"""Reads many small arrays at once, by what is known of those of the calls before.
 
-JAX takes some microseconds for every part of every array that it hands out, which for the hundred small arrays of a
-training state on eight devices is more than the training step takes. The copy is made by a program of our own without
-collectives, on the devices where the arrays lie, and moves bits as they are. It is compiled, so only what comes again
-and again is read in this way.
+JAX takes some microseconds for every part of every array that it hands out, which for the hundreds of small arrays of a
+training state on eight devices is more than the training step takes. So where there are that many, each device copies
+what it has of them into one array, and that is read. The copy is made by a program of our own without collectives, on
+the devices where the arrays lie, and moves bits as they are. It is compiled, so only what comes again and again is read
+in this way. Telling all devices to copy takes longer than reading a few arrays, which are read one by one.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
-from .content import Content, Leaf, Shape, content, copied_content, differing_copies, repeated_content
+from .content import Content, Leaf, Shape, bytes_of, content, copied_content, differing_copies, repeated_content
 from .rows import Part, Row
 from .shards import arrangement, on_devices
 from .values import is_array
@@ -19,6 +20,8 @@ from .values import is_array
 # Calls of one kind before reading them together pays for compiling that, and what it takes for it to be worth while.
 _PATIENCE = 48
 _FEWEST = 4
+# Parts of arrays, on all devices together, that are read in less time than it takes to have them copied.
+_MOST_PARTS = 256
 _MOST_BYTES = 1 << 16
 _MOST_BYTES_TOGETHER = 8 << 20
 _MOST_REMEMBERED = 4096
@@ -56,10 +59,14 @@ class _Kind:
         self.seen = 0
         self.reader: _Reader | None = None
         self.is_hopeless = False
+        self.is_few = sum(len(array.devices) for array in arrays) <= _MOST_PARTS
 
 
 class Asked(NamedTuple):
-    """The numbers of arrays of a kind, and the copy that their devices have been told to make, if any."""
+    """The numbers of arrays of a kind, and what is read for them: the copy that their devices have been told to make.
+
+    Few arrays are not copied, but read themselves.
+    """
 
     numbers: Sequence[int]
     kind: _Kind | None
@@ -89,6 +96,8 @@ class Together:
             return _NOTHING
         chosen, arrays = zip(*found)  # noqa: B905 - Python 3.9 has no strict
         kind = self._kind(arrays)
+        if kind.is_few and not kind.is_hopeless:
+            return Asked(chosen, kind, [values[number] for number in chosen])
         kind.seen += 1
         if kind.seen < _PATIENCE or kind.is_hopeless or not _is_free():
             return _NOTHING
@@ -103,10 +112,13 @@ class Together:
     def read(self, asked: Asked, original: bool, devices: int) -> Iterator[tuple[int, tuple[Leaf, Content]]]:
         """Describes the arrays that were asked for; `devices` is the number of all there are."""
         numbers, kind, rows = asked
-        if kind is None or kind.reader is None:
+        if kind is None:
             return
         try:
-            found = _copied(kind.reader, rows, len(kind.arrays[0].devices))
+            if kind.reader is None:
+                found = [(at, _held(array, rows[at])) for at, array in enumerate(kind.arrays)]
+            else:
+                found = _copied(kind.reader, rows, len(kind.arrays[0].devices))
         except Exception:  # noqa: BLE001 - as above
             kind.is_hopeless = True
             return
@@ -154,7 +166,8 @@ _REMEMBERED: dict[Any, _Array | None] = {}
 
 
 def _small(value: Any) -> _Array | None:
-    key = (value.sharding, value.shape, value.dtype, value.weak_type)
+    # Arrays of keys have no weak type; they are read one by one, and do not keep others from being read together.
+    key = (value.sharding, value.shape, value.dtype, getattr(value, "weak_type", False))
     try:
         return _REMEMBERED[key]
     except KeyError:
@@ -259,11 +272,23 @@ def _copied(reader: _Reader, copies: Any, devices: int) -> list[tuple[int, list[
     return [found for row, buffers in zip(reader.rows, held) for found in row.split(buffers)]  # noqa: B905
 
 
+def _held(array: _Array, value: Any) -> list[bytes]:
+    """What each device has of an array; only what the first has where all have the same."""
+    buffers = [_buffer(part) for part in on_devices(value)]
+    assert [len(buffer) for buffer in buffers] == [array.size] * len(array.devices), "an array of another size"
+    # Of all ways to compare bytes where they are, that of a bytearray is the fastest.
+    first = bytearray(buffers[0])
+    if all(first == buffer for buffer in buffers[1:]):
+        return [bytes(first)]
+    return [buffer.tobytes() for buffer in buffers]
+
+
 def _buffer(part: Any) -> memoryview:
-    """The bytes of a copy where they are: it is seen by nobody else, and never given away."""
+    """The bytes that a device has where they are; no view of them may outlive this module's functions."""
     import numpy as np
 
     try:
         return memoryview(part).cast("B")
     except (TypeError, ValueError, BufferError, RuntimeError, NotImplementedError):
-        return np.asarray(part).view(np.uint8).data
+        view: memoryview = bytes_of(np.asarray(part))
+        return view
