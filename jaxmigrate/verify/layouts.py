@@ -5,6 +5,7 @@ or one array of shape (n*b, ...) that is split over the devices. The three have 
 both sides say which one it is, whatever the rewrite says about itself. Migrations made by hand also split another axis,
 which makes (b, n*c) of (n, b, c), and what every device has gathered loses its axis of devices: (n*b, ...) of
 (n, n, b, ...). And they merge more axes than two, (n*b*c,) of (n, b, c), or split the first of those that were merged.
+On a mesh of several axes an array may be split along some of them only: (k, b, ...) or (k*b, ...), where k divides n.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ class Layout(StrEnum):
     GATHERED = "split, where the original has all blocks on every device"
     MERGED = "split, with axes of each block merged"
     PADDED = "split, with another batch size"
+    PARTLY = "split along some axes of the mesh, with copies along the others"
 
 
 class Digests(NamedTuple):
@@ -67,7 +69,9 @@ def layout_of(original: Shape, rewritten: Shape, *, merged: bool = False) -> Lay
         return Layout.GATHERED
     if original and rewritten in _moved(original):
         return Layout.MOVED
-    return Layout.MERGED if merged and original and _regroups(original[1:], rewritten, original[0]) else None
+    if merged and original and _regroups(original[1:], rewritten, original[0]):
+        return Layout.MERGED
+    return Layout.PARTLY if merged and _is_partly_split(original, rewritten) else None
 
 
 def rows_of(original: Shape) -> int | None:
@@ -91,6 +95,16 @@ def _regroups(inner: Shape, rewritten: Shape, devices: int) -> bool:
     if not rewritten or rewritten[0] % devices or prod(rewritten) != devices * prod(inner):
         return False
     return _merges(inner, block := (rewritten[0] // devices, *rewritten[1:])) or _merges(block, inner)
+
+
+def _is_partly_split(original: Shape, rewritten: Shape) -> bool:
+    """Whether an array has the slices of some of the devices, each with its own axis or as rows of one."""
+    if len(original) < 2 or not rewritten:
+        return False
+    slices = rewritten[0] if rewritten[1:] == original[1:] else 0
+    if rewritten[1:] == original[2:] and rewritten[0] % max(original[1], 1) == 0:
+        slices = rewritten[0] // max(original[1], 1)
+    return 1 < slices < original[0] and original[0] % slices == 0
 
 
 def _merges(fine: Shape, coarse: Shape) -> bool:
@@ -122,11 +136,18 @@ def agrees(layout: Layout, original: Digests, rewritten: Digests) -> bool:
         return False
     if layout is Layout.MOVED and (original.stacked or rewritten.stacked):
         return bool((original.names | {original.stacked}) & {rewritten.stacked or rewritten.whole})
+    if layout is Layout.PARTLY:
+        return rewritten.stacked in original.names
     if layout is Layout.GATHERED and not is_split(rewritten):
         return False
     if layout not in (Layout.REPLICATED, Layout.GATHERED):
         return bool(original.names & rewritten.names)
     return original.parts[:1] == "=" and original.parts[1:] in rewritten.names
+
+
+def is_known(layout: Layout, rewritten: Digests) -> bool:
+    """Whether the devices hold what an array of this layout is made of, as far as the digests tell."""
+    return bool(rewritten.stacked) if layout is Layout.PARTLY else layout is not Layout.GATHERED or is_split(rewritten)
 
 
 def is_split(rewritten: Digests) -> bool:
@@ -141,7 +162,7 @@ def explain(layout: Layout, original: Digests, rewritten: Digests) -> str:
         return f"declared replicated, but the copies on {devices} differ from the first one"
     if layout is Layout.REPLICATED:
         return _against_replicated(original.parts, rewritten)
-    if layout in (Layout.MOVED, Layout.GATHERED):
+    if layout in (Layout.MOVED, Layout.GATHERED, Layout.PARTLY):
         return ""
     ours, theirs = _pieces(original.parts), _pieces(rewritten.parts)
     if not ours or not theirs or (len(ours) != len(theirs) and 1 not in (len(ours), len(theirs))):

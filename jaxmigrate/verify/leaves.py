@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from jaxmigrate.verify.align import NUMBERS, Alignment, LeafPair
 from jaxmigrate.verify.comparison import Delta, SiteComparison
-from jaxmigrate.verify.layouts import Digests, Layout, agrees, explain, is_split
+from jaxmigrate.verify.layouts import Digests, Layout, agrees, explain, is_known
 from jaxmigrate.verify.recording import Leaf, Values
 
 
@@ -61,7 +61,7 @@ def _compare_leaf(
         return _compare_scalars(where, pair, leaf, other, ours, theirs)
     if agrees(pair.layout, ours, theirs):
         return None
-    if pair.layout is Layout.GATHERED and not is_split(theirs):
+    if not is_known(pair.layout, theirs):
         return _leaf_delta(where, pair, leaf, other, "shape")
     kind = "replicas" if theirs.replicas and theirs.replicas != ours.replicas else "value"
     return _leaf_delta(where, pair, leaf, other, kind, explain(pair.layout, ours, theirs))

@@ -16,7 +16,7 @@ from typing import Any
 
 from jaxmigrate.verify.align import replaced_by
 from jaxmigrate.verify.comparison import MEASURED, CallPair, Delta
-from jaxmigrate.verify.layouts import layout_of
+from jaxmigrate.verify.layouts import Layout, layout_of
 from jaxmigrate.verify.model import DEFAULT_TOLERANCES, LeafError, Tolerance, VerifyError
 from jaxmigrate.verify.recording import Call, Leaf, Stored
 
@@ -68,6 +68,9 @@ def array_pair(
     files = ours.array(delta.leaf), theirs.array(delta.other)
     if files[0] is None or files[1] is None or delta.layout is None or delta.kind not in MEASURED:
         return None
+    # Which device has which part is not on disk.
+    if delta.layout is Layout.PARTLY:
+        return None
     leaf, other = ours.signature.leaves[delta.leaf], theirs.signature.leaves[delta.other]
     given = is_given(leaf.dtype, tolerances)
     found = ArrayPair(
@@ -112,7 +115,7 @@ def _with_before(found: ArrayPair, pair: CallPair, delta: Delta, nudged: Call | 
     theirs = replaced_by(pair.rewritten.outputs.signature.leaves[delta.other], others)
     leaf = others.signature.leaves[theirs] if theirs is not None else None
     layout = layout_of(found.shape, leaf.shape, merged=True) if leaf is not None else None
-    if theirs is None or leaf is None or layout is None or others.array(theirs) is None:
+    if theirs is None or leaf is None or layout in (None, Layout.PARTLY) or others.array(theirs) is None:
         return replace(found, before=None, nudged_before=None)
     return replace(
         found,

@@ -232,4 +232,9 @@ CASES = (
     Case("specs", "renamed"),
     wrong("specs", "renamed", "a sum lost", "step", ('jax.lax.psum(x @ w, "model")', "x @ w")),
     wrong("specs", "renamed", "a rate", "step", ("w - 0.1 * grad", "w - 0.11 * grad")),
+    Case("planes", "global"),
+    Case("planes", "permuted"),
+    wrong("planes", "global", "a sum along the wrong axis", "layer", ('(part, "column")', '(part, "row")')),
+    wrong("planes", "global", "gradients along the wrong axis", "layer", ('(grad, "row")', '(grad, "column")')),
+    wrong("planes", "global", "an index along the wrong axis", "rotate", ('axis_index("row")', 'axis_index("column")')),
 )

@@ -349,3 +349,24 @@ def test_layouts_agree_if_and_only_if_all_bytes_do(data: st.DataObject) -> None:
     held_in_pieces = pieces > 1 and layout is Layout.REPLICATED
     if not held_in_pieces:  # an array in as many pieces as there are devices is no replicated one
         assert agrees(layout, ours, theirs) == same
+
+
+@pytest.mark.parametrize("size", [2, 300])
+def test_copies_along_one_axis_of_a_mesh_agree_in_the_order_of_the_devices(size: int) -> None:
+    blocks = np.random.RandomState(0).randn(4, 16, size).astype(np.float32)
+    original = digests(np.concatenate([blocks, blocks]), True)
+    for whole in (blocks, blocks.reshape(64, size)):
+        layout = layout_of((8, 16, size), whole.shape, merged=True)
+        assert layout is Layout.PARTLY
+        part = (whole.shape[0] // 4, *whole.shape[1:])
+        for order, right in (
+            ([0, 1, 2, 3] * 2, True),
+            ([0, 0, 1, 1, 2, 2, 3, 3], False),
+            ([0, 1, 2, 3, 1, 0, 2, 3], False),
+        ):
+            held = [blocks[number].reshape(part) for number in order]
+            stacked = content(held, Shape(False, DEVICES, (8, *part), 8)).whole
+            assert agrees(layout, original, digests(whole, False)._replace(stacked=stacked)) is right
+        assert not agrees(layout, original, digests(whole, False))
+    assert layout_of((8, 16, size), (3, 16, size), merged=True) is None
+    assert layout_of((8, 16, size), (4, 16, size)) is None

@@ -106,7 +106,7 @@ class Content(NamedTuple):
     and `flat` then that of all bytes in a row if that may be needed. `parts` tells slices or blocks apart: `=` and the
     digest of each if all are equal, else the first characters of each. `replicas` numbers the copies that differ from
     the first one. Of an array that is split along an axis within, `stacked` is what the digest would be if what the
-    devices have stood one after the other.
+    devices have stood one after the other; likewise of one of which some devices have the same rows.
     """
 
     whole: str

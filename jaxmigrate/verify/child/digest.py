@@ -338,7 +338,8 @@ def _describe_device_array(value: Any, write: _Write, view: View) -> tuple[Leaf,
     cut = Shape(view.original, view.devices, shape if pieces.by_rows else (), places)
     found = content(pieces.arrays, cut, pieces.copies)
     if pieces.apart:
-        stacked = Shape(view.original, view.devices, (len(pieces.apart), *pieces.apart[0].shape), len(pieces.apart))
+        part = value.sharding.shard_shape(value.shape)
+        stacked = Shape(view.original, view.devices, (len(pieces.apart), *part), len(pieces.apart))
         found = found._replace(stacked=content(pieces.apart, stacked).whole)
     write(pieces.arrays)
     described = (Leaf(kind, name, shape, weak), found)

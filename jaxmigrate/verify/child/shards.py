@@ -41,7 +41,8 @@ class Pieces(NamedTuple):
 
     `copies` names the devices whose copy of a part is not like the first one. Unless `by_rows`, the pieces of a part of
     an array are in no order that means anything. The parts lie in `places` places on `devices` devices. `apart` is what
-    the devices have of an array that is split along an axis within, in the order of the parts.
+    the devices have of an array that is split along an axis within, in the order of the parts, or of one that some
+    devices have the same rows of, in the order of the devices.
     """
 
     arrays: list[Any]
@@ -70,6 +71,8 @@ def pieces_of(value: Any) -> Pieces:
         apart = [data[place[0]] for place in found.places] if len(found.places) == len(found.devices) else []
         return Pieces([_assemble(value, data)], copies, True, *counts, apart)
     first = [data[place[0]] for place in found.places]
+    if is_whole and found.copied and not found.is_copied:
+        return Pieces(first, copies, True, *counts, data)
     if not is_whole:
         # Shards of some old versions lack the axis along which the array is split.
         first = [part if part.ndim == value.ndim else part[None] for part in first]
