@@ -659,16 +659,23 @@ class MapWriter:
         signature, given = _passed(plan if named else replace(plan, names=None))
         options, parts = self._options(plan)
         rows = self._rows_of(plan, plan.names if named else None)
-        if now:
+        above = place is not None and self._is_in_function(place) and not self.places.is_magic(place)
+        fun = ""
+        if now and above and not self.stable.in_loop(plan.site.node):
+            assert place is not None
+            fun = self._name_above(plan, f"bound_{self.places.stem(plan)}")
+            self.operations.append(Before(place, code(f"{fun} = $bound", bound=mapped)))
+        elif now:
             fun = "fun" if "fun" not in (plan.names or ()) else self.names.free("mapped_fun")
             first, star, more = signature.partition(", **")
             signature = f"{first}{', *' if named and not more else ''}, {fun}=$bound{star}{more}"
             parts["bound"] = mapped if not isinstance(mapped, str) else code(mapped)
-        called = self._whole(plan, fun if now else mapped, rows, "", wrapped=wrapped)
+        called = self._whole(plan, fun or mapped, rows, "", wrapped=wrapped)
         jit = self.names.of("jax.jit")
-        if place is not None and self._is_in_function(place) and not self.places.is_magic(place):
+        if above:
+            assert place is not None
             name = self._name_above(plan, f"sharded_{self.places.stem(plan)}")
-            bound = {"bound": parts.pop("bound")} if now else {}
+            bound = {"bound": parts.pop("bound")} if "bound" in parts else {}
             text = f"def {name}({signature}):\n    return $mapped({given})"
             self.operations.append(Before(place, code(text, mapped=called, **bound)))
             made = code(f"$jit({name}{options})", jit=jit, **parts)
@@ -765,7 +772,7 @@ class MapWriter:
         beside = self.module.table.block_of(place)
         name = next((one for one, at in self.makers.get(key, ()) if at in beside and at.lineno <= place.lineno), "")
         if not name:
-            name = self.names.free(f"sharded_{last_name(mapped)}")
+            name = self.names.free(f"sharded_{last_name(mapped).lstrip('_')}")
             made = self._definition(plan, mapped, name, wrapped=wrapped, is_marked=False)
             behind = isinstance(mapped, ast.Name) and getattr(place, "name", None) == mapped.id
             self.operations.append(After(place, made) if behind else Before(place, made))
@@ -786,7 +793,7 @@ class MapWriter:
             made = self._maker(own, wrapped=wrapped)
             if made is None:
                 return False
-            name = self.names.free("sharded", f"sharded_{last_name(mapped)}")
+            name = self.names.free("sharded", f"sharded_{last_name(mapped).lstrip('_')}")
             self.operations.append(Before(place, code(f"@$cache\ndef {name}{made.text}", cache=cache, **made.parts)))
             self.makers.setdefault(key, []).append((name, place))
         brought = {

@@ -25,7 +25,10 @@ def wrapper(plan: MapPlan, mapped: str | ast.expr, words: Words, room: int) -> t
     if any(a.fields for a in plan.everything) or others or names is None or _hides(mapped, names, words):
         return None
     value, shown, parts = _value(plan, mapped, names, words)
-    lines = _squeezes(plan.inputs * len(names) if plan.whole_in else plan.inputs, names, words)
+    inputs = plan.inputs * len(names) if plan.whole_in else plan.inputs
+    read = {n.id for n in names_in([mapped])} if isinstance(mapped, ast.Lambda) else {*names}
+    seen = [a if n in read else Array(split=False) for n, a in zip(names, inputs, strict=True)]
+    lines = _squeezes(seen, names, words)
     lines += _returns(value, shown, axis, words, room)
     signature = ", ".join(names) or f"*{STAR}"
     return "\n".join([f"def $name({signature}):", *(f"    {line}" for line in lines)]), parts

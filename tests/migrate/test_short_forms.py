@@ -791,5 +791,21 @@ def test_a_map_of_several_lines_is_a_function_and_no_lambda() -> None:
     text = HEAD + BY_KEYWORD + f"\n\n{update}\nRESULT = [Trainer][0](update).run(X, X + 1)\n"
     after = fix_files({"main.py": text})["main.py"]
     assert "def sharded_update(state, batch" in after
+    assert "bound_update = functools.partial(update, rate=0.1)\n" in after
     assert "self.update = jax.jit(sharded_update)\n" in after
+    agree(text, after)
+
+
+UNREAD = """import jax
+
+
+def main(state):
+    return jax.pmap(lambda _: state)(jax.numpy.arange(jax.device_count()))
+"""
+
+
+def test_what_a_lambda_does_not_read_keeps_its_axis() -> None:
+    text = HEAD + UNREAD + "\n\nRESULT = [main][0](X)\n"
+    after = fix_files({"main.py": text})["main.py"]
+    assert "squeeze" not in after
     agree(text, after)
