@@ -129,6 +129,13 @@ def test_what_is_known_to_differ_is_not(old: str, new: str) -> None:
     assert before["result"] == after["result"]
 
 
+def test_statistics_of_a_network_stay_each_devices_own() -> None:
+    """They come out of the step in the state, and nothing in sight makes them equal."""
+    text = (STEP + LOOP).replace("params", "model")
+    assert layouts(plan({"main.py": text.replace('"w"', '"step"'), "stored.py": STORED}))[0] == "replicated"
+    assert layouts(plan({"main.py": text, "stored.py": STORED}))[0] == "stacked"
+
+
 def test_states_of_each_devices_own_are_not() -> None:
     text = STEP.replace("def step(params, x)", "def step(env_state, x)").replace(
         "    grads =", "    params = env_state\n    grads ="

@@ -15,6 +15,7 @@ from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.values import Function, Value
 
+STATISTICS = re.compile(r"\b(?:batch_stats|mutable|BatchNorm|(?:bn|model|net|network)_state|running_(?:mean|var))\b")
 INITIALIZES = re.compile(r"(?:^|_)init(?:_|$|ial|iali[sz]e)")
 
 
@@ -49,6 +50,11 @@ def initializes(it: Interpreter, site: ast.expr, value: Value | None) -> bool:
         else:
             names.append(found.node.name)
     return any(INITIALIZES.search(name.lower()) for name in names)
+
+
+def keeps_statistics(it: Interpreter) -> bool:
+    """Whether a program names statistics that a network takes of its batch, and keeps."""
+    return any(STATISTICS.search(module.text) for module in it.modules)
 
 
 def _last(node: ast.expr) -> str:

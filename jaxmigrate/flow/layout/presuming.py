@@ -36,6 +36,10 @@ STATE = re.compile(
 OWN = re.compile(
     r"(?:^|_)(?:envs?|keys?|prng|rngs?|seeds?|timesteps?|buffers?|carry|carries|stats|statistics)(?:_|\d*$)"
 )
+LEARNED = re.compile(  # of the fields of a training state, what an optimiser changes or counts
+    r"(?:^|_)(?:count|emas?|momenta?|momentum|mu|nu|opts?|optimizers?|params?|parameters|steps?|target|theta|weights)"
+    r"(?:_|\d*$)"
+)
 DEEPEST = 4  # callers of callers
 LEAST_AXES = 2  # of a batch: the devices, and the rows of each
 
@@ -61,24 +65,29 @@ def presumed(it: Interpreter, found: Layouts) -> Observed:
     return Observed(made, given)
 
 
+def is_learned(field: str) -> bool:
+    """Whether a field of a training state, by its name, is what an optimiser changes or counts."""
+    return LEARNED.search(field.lower()) is not None
+
+
 def batches(it: Interpreter, site: ast.expr) -> set[int]:
     """The arguments of a site that a reader takes for batches, by position."""
     calls = [call for call in it.maps.calls.values() if call.site is site]
     return {i for call in calls for i, place in enumerate(call.places) if _way(it, call, i, place) == "split"}
 
 
-def states(it: Interpreter, site: ast.expr) -> set[int]:
-    """The arguments of a site that a reader takes for states, by position."""
+def states(it: Interpreter, site: ast.expr) -> dict[int, bool]:
+    """The arguments of a site that a reader takes for states, by position: whether all in them is learned."""
     calls = [call for call in it.maps.calls.values() if call.site is site]
-    return {i for call in calls for i, place in enumerate(call.places) if _way(it, call, i, place) == "replicate"}
+    found = [(i, call, place) for call in calls for i, place in enumerate(call.places)]
+    return {
+        i: any(map(is_learned, _said(it, call, i, at))) for i, call, at in found if _way(it, call, i, at) == "replicate"
+    }
 
 
 def _way(it: Interpreter, call: SiteCall, index: int, place: ast.expr) -> str:
     """Whether an argument's names say that it is a batch or a state; empty where they say neither."""
-    function = mapped_bodies.mapped_function(it, call.site)
-    count = len(call.arguments)
-    names = mapped_bodies.parameters(it, call.site, function, count) if function is not None else {}
-    said = [name for name in (names.get(index, "").lower(), _name_of(place)) if name]
+    said = _said(it, call, index, place)
     if any(map(OWN.search, said)):
         return ""
     for name in said:
@@ -87,6 +96,14 @@ def _way(it: Interpreter, call: SiteCall, index: int, place: ast.expr) -> str:
         if BATCH.search(name):
             return "split"
     return ""
+
+
+def _said(it: Interpreter, call: SiteCall, index: int, place: ast.expr) -> list[str]:
+    """The names of an argument, where it is taken and where it is given."""
+    function = mapped_bodies.mapped_function(it, call.site)
+    count = len(call.arguments)
+    names = mapped_bodies.parameters(it, call.site, function, count) if function is not None else {}
+    return [name for name in (names.get(index, "").lower(), _name_of(place)) if name]
 
 
 def _is_row(it: Interpreter, place: ast.expr, module: Module) -> bool:

@@ -266,17 +266,25 @@ class Solver(Groups):
         output = self._outputs(node)[index]
         if output is None or node not in self.it.assumed.reducing:
             return False
-        states = (self._argument(node, i) for i in presuming.states(self.it, node))
-        return any(state.find() is output.find() for state in states if state is not None)
+        return any(_is_group(self._argument(node, i), output) for i in presuming.states(self.it, node))
 
     def _kept_equal(
         self, part: AbstractValue, trusted: AbstractValue, node: ast.expr, index: int
     ) -> tuple[AbstractValue, tuple[Assumption, ...]]:
-        """A training state as a step that reduces keeps it: equal, but for what is known to differ or to be drawn."""
+        """A training state as a step that reduces keeps it: equal, but for what is known to differ or to be drawn.
+
+        Statistics that a network takes of its batch are each device's own, wherever they are kept.
+        """
         why = self._initialized(node, index, "keeps its state the same on every device")
-        if not part.fields:
-            return (EQUAL, (why,)) if _is_only_unknown(trusted) else (part, ())
-        kept = {name for name in part.fields if _is_only_unknown(field_of(trusted, name))}
+        output, states = self._outputs(node)[index], presuming.states(self.it, node)
+        places = [i for i in states if output is not None and _is_group(self._argument(node, i), output)]
+        learned = all(states[i] for i in places)
+        if not part.fields or (learned and _is_only_unknown(trusted)):
+            own = not _is_only_unknown(trusted) or (not learned and initializers.keeps_statistics(self.it))
+            return (part, ()) if own else (EQUAL, (why,))
+        kept = {
+            name for name in part.fields if _is_only_unknown(field_of(trusted, name)) and presuming.is_learned(name)
+        }
         fields = Fields({name: EQUAL if name in kept else one for name, one in part.fields.items()})
         level = max(one.level for one in fields.values())
         return replace_var(part, level=level, fields=fields), (why,) if kept else ()
@@ -316,7 +324,9 @@ class Solver(Groups):
         """That what a map gives is the same on every device, or what else it does."""
         site = self.it.sites[node]
         mapped = site.mapped.expression if site.mapped is not None else None
-        text = ast.unparse(mapped) if mapped is not None else "the mapped function"
+        function = mapped_bodies.mapped_function(self.it, node)
+        own = getattr(function.node, "name", "") if function is not None else ""
+        text = ast.unparse(mapped) if mapped is not None else own or "the mapped function"
         name = text if len(text) <= LONGEST_NAME else "the mapped function"
         return Assumption("likely", "equal", self._result_name(node, index), f"`{name}` {does}", site.module, node)
 
@@ -638,6 +648,10 @@ def _depends(cause: Cause, module: Module) -> str:
     if cause.node is None:
         return f": it may depend on {what}"
     return f": it may depend on {placed(what, cause.node, cause.module or module, module)}"
+
+
+def _is_group(one: Group | None, other: Group) -> bool:
+    return one is not None and one.find() is other.find()
 
 
 def _is_only_unknown(value: AbstractValue) -> bool:
