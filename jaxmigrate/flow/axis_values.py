@@ -209,6 +209,8 @@ def axis_names(
 
 def _first_of_mesh(node: ast.expr, module: Module, resolver: Resolver, bindings: Bindings) -> tuple[str, ...] | None:
     """The name in `mesh.axis_names[0]` of a mesh that has one axis."""
+    if "axis_names" not in module.text:
+        return None
     if isinstance(node, ast.Name) and node in module.table.scope_of:
         found = resolver.bindings(node.id, module.table.scope_of[node]) or ()
         value = found[0].value if len(found) == 1 and found[0].kind == "assign" and not found[0].path else None

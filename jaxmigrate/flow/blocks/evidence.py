@@ -20,7 +20,7 @@ from jaxmigrate.program.values import Application, External, Function, Parameter
 EINSUMS = frozenset({"jax.numpy.einsum", "numpy.einsum"})
 _TYPED = re.compile(r"^(Float\d*|BFloat16|Int\d*|UInt\d*|Bool|Num|Shaped|Inexact|Real|Complex\d*|Key|PRNGKeyArray)$")
 _LETTERS = re.compile(r"_([A-Z](?:x[A-Z])+)$")  # `tokens_BxL`, a letter for each dimension
-DEEPEST = 2  # functions that an array is passed on through
+DEEPEST = 1  # functions that an array is passed on through
 Where = tuple[FunctionNode, Module, int]
 
 
