@@ -11,6 +11,7 @@ from jaxmigrate.program.collectives import PMAP
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.passing import passed_by
 from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.scopes import walk
 from jaxmigrate.program.sites import MappedSite, mapped_values
 from jaxmigrate.program.values import Application, External, Function, Parameter, Partial, Value, Values
 
@@ -172,7 +173,7 @@ def _reached(value: Value, resolver: Resolver) -> Iterator[Value]:
 
 def _called(tree: ast.AST, module: Module, resolver: Resolver) -> Iterator[Value]:
     """What a body calls, and what it hands to something else that may call it, such as a scan."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Call):
             for expression in (node.func, *node.args, *(keyword.value for keyword in node.keywords)):
                 values = resolver.values(expression, module)
