@@ -52,14 +52,20 @@ def output_differences(
 
 def printed(text: str) -> list[str]:
     """The lines that a program has printed, without those of the library that connects its processes."""
-    lines, owed = [], 0
+    lines, owed, begun = [], 0, ""
     for line in text.splitlines():
+        own, starts, rest = line.partition(_GLOO_STARTS)
         # Two messages that begin on one line have two ends of lines between them.
-        if line.startswith(_GLOO_STARTS) or (owed and _GLOO_PIECES.fullmatch(line)):
+        if owed and _GLOO_PIECES.fullmatch(line):
             owed += line.count(_GLOO_STARTS) - 1
+        elif starts and (not own or _GLOO_PIECES.fullmatch(starts + rest)):
+            owed += line.count(_GLOO_STARTS) - 1
+            # A line that the program had begun goes on after the message, which ends with one of its own.
+            begun += own
         else:
-            lines.append(line)
-    return lines
+            lines.append(begun + line)
+            begun = ""
+    return [*lines, begun] if begun else lines
 
 
 def _logged(run: Run) -> list[str]:

@@ -148,3 +148,8 @@ _MESSAGE = "[Gloo] Rank 0 is connected to 1 peer ranks. Expected number of conne
 )
 def test_lines_of_the_library_that_connects_processes_are_not_the_programs(messages: str) -> None:
     assert printed(f"\n8\n{messages}\n8\nloss 1\n") == ["", "8", "", "8", "loss 1"]
+
+
+def test_a_line_that_such_a_message_interrupts_goes_on_after_it() -> None:
+    assert printed(f"compiling..{_MESSAGE}\n{_MESSAGE}\n took 3 s\nloss 1\n") == ["compiling.. took 3 s", "loss 1"]
+    assert printed(f"loss 1{_MESSAGE}\n") == ["loss 1"]
