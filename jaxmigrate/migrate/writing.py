@@ -23,10 +23,12 @@ from jaxmigrate.migrate.import_style import asked_for
 from jaxmigrate.migrate.imports import plan_imports
 from jaxmigrate.migrate.kept_maps import is_hashable
 from jaxmigrate.migrate.layouts import Chosen
+from jaxmigrate.migrate.map_parts import MapParts
 from jaxmigrate.migrate.map_places import MapPlaces, runs_as_script
 from jaxmigrate.migrate.map_writer import MapWriter
 from jaxmigrate.migrate.maps import MapPlan, arguments_of, of_choice, of_site
 from jaxmigrate.migrate.names import FileNames
+from jaxmigrate.migrate.names_above import NamesAbove
 from jaxmigrate.migrate.nested_code import inner_axis_lines, inside_lines, inside_names, nested_lines
 from jaxmigrate.migrate.one_device import Alone, arguments_alone
 from jaxmigrate.migrate.other_devices import uses_other_devices
@@ -242,29 +244,27 @@ class ProjectWriter:
         names = self._names[module]
         quote = style_of(module).quote
         shared = Shared(module, names, self.wanted[module], places)
-        processes = self.around.processes
         map_places = MapPlaces(module, self.run_at_import)
+        parts = MapParts(names, shared, quote, self.around.processes, self.program.own, self.around.lower)
+        stable = StableNames(module, self.resolver, map_places)
+        above = NamesAbove(module, parts, map_places, stable, self._repeated[module], work.operations)
+        again = RunsAgain(module, self.project, self.resolver)
         writer = MapWriter(
             module,
             self.resolver,
-            names,
-            shared,
-            quote,
+            parts,
             map_places,
-            StableNames(module, self.resolver, map_places),
-            RunsAgain(module, self.project, self.resolver),
-            self._repeated[module],
-            processes,
-            self.program.own,
-            self.around.lower,
+            stable,
+            again,
+            above,
             work.ids,
             self._names,
             self.texts,
+            work.operations,
         )
         kept = [d for d in work.decisions if not d.is_plain or not self._write_maps(work, d, writer)]
         for site in self._under_aliases(work):
             self._write_map(work, site, writer)
-        work.operations += writer.operations
         self._elsewhere += writer.elsewhere
         self._write_alone(work, shared, names, quote)
         self._arrays(work, names, shared, quote)
@@ -292,7 +292,7 @@ class ProjectWriter:
 
     def _write_maps(self, work: FileWork, decision: Decision, writer: MapWriter) -> bool:
         """Writes all sites of a reference; False where the function that chooses its mesh has to take its place."""
-        if not decision.sites or decision.around or not writer.names.can_import:
+        if not decision.sites or decision.around or not writer.parts.names.can_import:
             work.failed.update(site.node for site in decision.sites if self._choice(site) is not None)
             return False
         written = [self._write_map(work, site, writer) for site in decision.sites]

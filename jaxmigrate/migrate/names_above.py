@@ -1,0 +1,108 @@
+"""What maps need above the statements that they stand in: names for meshes, specs and functions around functions."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field, replace
+
+from jaxmigrate.migrate.bodies import Words
+from jaxmigrate.migrate.map_parts import MapParts
+from jaxmigrate.migrate.map_places import MapPlaces
+from jaxmigrate.migrate.maps import MapPlan
+from jaxmigrate.migrate.repeated_maps import Key, RepeatedMaps
+from jaxmigrate.migrate.specs import named
+from jaxmigrate.migrate.stable_names import StableNames
+from jaxmigrate.migrate.style import style_of
+from jaxmigrate.migrate.wrappers import wrapper as function_around
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.operations import Before, Code, Operation, code
+
+
+@dataclass(slots=True, eq=False)
+class NamesAbove:
+    """Says once, above, what sites of one file say several times; `operations` are where the statements are added."""
+
+    module: Module
+    parts: MapParts
+    places: MapPlaces
+    stable: StableNames
+    repeated: RepeatedMaps
+    operations: list[Operation]
+    _common: dict[Key, str] = field(default_factory=dict)  # what shard_map with mesh and specs is called
+    _known: dict[str, list[tuple[str, ast.stmt]]] = field(default_factory=dict)  # the names, by what they say
+
+    def name(self, plan: MapPlan, proposal: str) -> str:
+        """A name for something above the statement of a site."""
+        return self.parts.names.local(proposal, self.places.holder(plan.site.node))
+
+    def known(self, plan: MapPlan, place: ast.stmt, name: str, says: str) -> str:
+        """The name under which a statement further up in the same block says the same already; else `name`."""
+        axis = self.parts.axis(plan)
+        key = f"{says} {ast.dump(axis) if isinstance(axis, ast.expr) else axis}"
+        beside = self.module.table.block_of(place)
+        every = self._known.setdefault(key, [])
+        known = next((one for one, at in every if at in beside and at.lineno <= place.lineno), name)
+        every.append((known, place))
+        return known
+
+    def mesh(self, plan: MapPlan) -> MapPlan:
+        """A map whose mesh has its name, by a statement above its own."""
+        place, name = self.places.above(plan), self.name(plan, "mesh")
+        assert place is not None
+        made = self.parts.mesh(replace(plan, mesh=""), "")
+        known = self.known(plan, place, name, "mesh") if not plan.has_own_mesh else name
+        if known == name:
+            self.operations.append(Before(place, code(f"{name} = $mesh", mesh=made)))
+        return replace(plan, mesh=known)
+
+    def specs(self, plan: MapPlan, *, wrapped: bool, local: bool) -> tuple[dict[str, str], str]:
+        """Names for what would stand at a site more than once, and the keywords of shard_map then."""
+        specs = self.parts.specs(plan)
+        texts, names = named([specs.inputs(), specs.outputs()], plan)
+        names = {self.name(plan, name): text for name, text in names.items()}
+        again = wrapped and self.parts.wrapper_specs(plan, "**") == ", **"
+        if again or (local and ", **" in (self.parts.local(plan, "$made", "**") or "")):
+            stem = self.name(plan, f"{self.places.stem(plan)}_specs")
+            return {**names, stem: f"dict(in_specs={texts[0]}, out_specs={texts[1]})"}, f"**{stem}"
+        return names, f"in_specs={texts[0]}, out_specs={texts[1]}" if names else ""
+
+    def common(self, plan: MapPlan, place: ast.stmt) -> str:
+        """What shard_map is called with a mesh and specs that several maps of a function share; empty without such."""
+        said = self.parts.specs(plan)
+        key = self.repeated.key(plan, (said.inputs(), said.outputs()))
+        if key is None:
+            return ""
+        if not self.parts.shared.is_final:
+            self.repeated.note(key, place)
+        first = self.repeated.first(key, place)
+        if first is not None and key not in self._common:
+            self._common[key] = self.name(plan, "local_shard_map" if plan.own_devices else "shard_map")
+            self.operations.append(Before(first, code(f"{self._common[key]} = $made", made=self.parts.partial(plan))))
+        return self._common[key] if first is not None else ""
+
+    def wrapper(self, plan: MapPlan, mapped: str | ast.expr, title: str = "") -> tuple[str, Code] | None:
+        """A function beside the map around what it maps, with its name; None where per_device is to do the same."""
+        style, words = style_of(self.module), Words(self.parts.names.of("jax"), self.parts.names.of("jax.numpy"))
+        statement = self.module.table.statement_of(plan.site.node)
+        column = statement.col_offset if statement is not None else 0
+        called = self.module.table.parents.get(plan.site.node)
+        now = isinstance(called, ast.Call) and called.func is plan.site.node  # what is mapped is evaluated there, too
+        stable = isinstance(mapped, str) or now or self.stable.is_stable(plan, [mapped])
+        plain = not self.parts.wrapper_specs(plan, "")
+        above = "" if stable or plain else self._bound(plan, mapped)
+        room = style.width - column - len(style.indent)
+        made = function_around(plan, above or mapped, words, room) if stable or above else None
+        if not self.parts.shared.wraps_beside(plan.site.node, plain=plain, can=made is not None) or made is None:
+            return None
+        name = title or self.name(plan, f"{self.places.stem(plan)}_per_device")
+        text, parts = made
+        if above:
+            text, parts = f"{above} = $bound\n\n{text}", {**parts, "bound": mapped}
+        return name, code(text, name=name, **parts)
+
+    def _bound(self, plan: MapPlan, mapped: str | ast.expr) -> str:
+        """A name for what is mapped, which is evaluated once, above its statement; empty where it cannot be so."""
+        place = self.places.above(plan)
+        if isinstance(mapped, str | ast.Lambda) or place is None or not self.places.is_value(plan, place):
+            return ""
+        return self.name(plan, f"bound_{self.places.stem(plan)}")
