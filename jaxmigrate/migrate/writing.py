@@ -26,7 +26,7 @@ from jaxmigrate.migrate.layouts import Chosen
 from jaxmigrate.migrate.map_parts import MapParts
 from jaxmigrate.migrate.map_places import MapPlaces, runs_as_script
 from jaxmigrate.migrate.map_writer import MapWriter
-from jaxmigrate.migrate.maps import MapPlan, arguments_of, of_choice, of_site
+from jaxmigrate.migrate.maps import MapPlan
 from jaxmigrate.migrate.names import FileNames
 from jaxmigrate.migrate.names_above import NamesAbove
 from jaxmigrate.migrate.nested_code import inner_axis_lines, inside_lines, inside_names, nested_lines
@@ -46,6 +46,8 @@ from jaxmigrate.migrate.sharing import (
     together_wanted,
     with_their_own,
 )
+from jaxmigrate.migrate.site_calls import arguments_of
+from jaxmigrate.migrate.site_maps import of_choice, of_site
 from jaxmigrate.migrate.stable_names import StableNames
 from jaxmigrate.migrate.style import style_of
 from jaxmigrate.program.modules import Module, Project

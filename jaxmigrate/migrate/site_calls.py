@@ -1,0 +1,192 @@
+"""The calls of what a site maps: which these are, and what they give by which names."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from jaxmigrate.migrate.one_device import calls_of
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.once import once_each
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.scopes import all_parameters
+from jaxmigrate.program.sites import MappedSite, literal_of, mapped_function, mapped_values
+from jaxmigrate.program.values import (
+    Application,
+    External,
+    Function,
+    Partial,
+    Value,
+)
+
+
+def near_calls(site: MappedSite, resolver: Resolver) -> list[ast.Call]:
+    """The calls of what a site maps, found by its names: those of its own file, where there are some."""
+    found = taken_calls(site, resolver)
+    near = [call for call, module in found if module is site.module]
+    return near or [call for call, _ in found]
+
+
+def arguments_of(site: MappedSite, resolver: Resolver) -> Iterator[tuple[ast.expr, Module]]:
+    """What calls give a map for the first argument that has rows, as far as its axes are known."""
+    axes = literal_of(site, "in_axes", 0, resolver)
+    first = next((i for i, axis in enumerate(axes) if axis == 0), 0) if isinstance(axes, tuple) else 0
+    for call, module in taken_calls(site, resolver):
+        if not any(isinstance(one, ast.Starred) for one in call.args):
+            yield from ((one, module) for one in call.args[first : first + 1])
+
+
+@once_each
+def taken_calls(site: MappedSite, resolver: Resolver) -> list[tuple[ast.Call, Module]]:
+    """The calls of what a site maps: those by its names that are none of a library and that it would not refuse."""
+    return [
+        (call, module)
+        for call, module in calls_of(site, resolver)
+        if not isinstance(resolver.value(call.func, module), External) and _takes(site, call, resolver)
+    ]
+
+
+def _takes(site: MappedSite, call: ast.Call, resolver: Resolver) -> bool:
+    """Whether what a site maps takes the arguments of a call, as far as both are known."""
+    function, bound = mapped_function(site, resolver)
+    if function is None or is_open(call):
+        return True
+    arguments, names = function.node.args, function.passed_names()
+    first, keywords = len(call.args) + has_receiver(site, call), {k.arg for k in call.keywords}
+    others = {p.arg for p in arguments.kwonlyargs}
+    required = {*names[: len(names) - len(arguments.defaults)]} - bound
+    too_many = first > len(names) and arguments.vararg is None
+    unknown = not arguments.kwarg and bool(keywords - {*names, *others})
+    return not (too_many or unknown or required - {*names[:first], *keywords})
+
+
+def has_receiver(site: MappedSite, call: ast.Call) -> bool:
+    """Whether a call does not name the first argument: of a mapped method, by an object of its class."""
+    parent = site.module.table.parents.get(site.node)
+    if isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef) and site.node in parent.decorator_list:
+        return site.module.table.scope_of[parent].kind == "class"
+    if not isinstance(parent, ast.Assign) or not isinstance(parent.targets[0], ast.Name):
+        return False
+    holder = site.module.table.parents.get(parent)
+    if not isinstance(holder, ast.ClassDef) or not isinstance(call.func, ast.Attribute):
+        return False
+    owner = call.func.value
+    return not (isinstance(owner, ast.Name) and owner.id == holder.name)
+
+
+def is_open(call: ast.Call) -> bool:
+    """Whether a star hides what a call gives."""
+    return any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)
+
+
+def names_the_rest(call: ast.Call, names: Sequence[str], receiver: bool) -> bool:
+    """Whether a call gives by keyword all those parameters that it does not give by position."""
+    return {k.arg for k in call.keywords} == set(names[len(call.args) + receiver :])
+
+
+def names_as_called(
+    site: MappedSite, calls: Sequence[ast.Call], resolver: Resolver
+) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """Names for all arguments, and those given by keyword, where every call gives as many and the same by keyword."""
+    found = {(len(c.args) + has_receiver(site, c), frozenset(k.arg or "" for k in c.keywords)) for c in calls}
+    if len(found) != 1:
+        return None
+    ((count, keywords),) = found
+    first = names_of(site, resolver, count, ()) or tuple(f"arg{i}" for i in range(count))
+    spoken = tuple(k.arg or "" for k in calls[0].keywords)
+    return None if "" in keywords or keywords & {*first} else ((*first, *spoken), spoken)
+
+
+def required_names(site: MappedSite, resolver: Resolver) -> tuple[str, ...] | None:
+    """The parameters of a mapped function that every call has to give; None where some may be left out."""
+    value, names, bound = _passed(site, resolver)
+    if value is None:
+        return None
+    arguments = value.node.args
+    if arguments.defaults or arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.posonlyargs:
+        return None
+    free = [name for name in names if name not in bound]
+    return tuple(free) if free and free == names[: len(free)] else None
+
+
+def names_of(
+    site: MappedSite,
+    resolver: Resolver,
+    count: int | None,
+    keywords: Sequence[str],
+    counts: set[int] | None = None,
+    *,
+    by_keyword: bool = False,
+) -> tuple[str, ...] | None:
+    """The names of the parameters that calls give something for; None where they cannot be told."""
+    value, names, bound = _passed(site, resolver)
+    if value is None:
+        return None
+    arguments = value.node.args
+    if any(name in bound for name in names):
+        names = names[: min(i for i, name in enumerate(names) if name in bound)]
+    if keywords:
+        return (*names[: (count or 0) - len(keywords)], *keywords)
+    if count is None and counts is not None and len(counts) == 1:
+        count = next(iter(counts))
+    optional = bool(arguments.defaults) and count is None
+    if count is None and (optional or arguments.vararg is not None):
+        return None
+    if arguments.kwonlyargs and by_keyword:
+        return None
+    if len({p.arg for p in all_parameters(arguments)}) < len(names):
+        return None
+    chosen = names if count is None else names[:count]
+    return tuple(chosen) if count is None or len(chosen) == count else None
+
+
+def count_of(site: MappedSite, resolver: Resolver, counts: set[int], starred: bool) -> int | None:
+    """How many arguments every call in sight gives; one that gave another number would be an error."""
+    if len(counts) == 1 and not starred:
+        return next(iter(counts))
+    names = names_of(site, resolver, None, ()) if not counts else None
+    return len(names) if names is not None else None
+
+
+def names_said(calls: Sequence[ast.Call]) -> tuple[str, ...]:
+    """Names for arguments: those of what the first call gives, if all of that has names."""
+    given = calls[0].args if calls and not calls[0].keywords else []
+    found = [_said_of(one) for one in given]
+    return tuple(found) if len({*found} - {""}) == len(found) else ()
+
+
+def _said_of(node: ast.expr) -> str:
+    """What a value is called: `batch` for `batch`, `self.batch`, `batches[0]` and `shard(batch)`."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+        case ast.Subscript(value=one) | ast.Call(args=[one, *_]):
+            return _said_of(one)
+    return ""
+
+
+def _passed(site: MappedSite, resolver: Resolver) -> tuple[Function | None, list[str], frozenset[str]]:
+    """The function that a site maps, what calls may give it by position, and what a partial binds by keyword."""
+    value, bound = mapped_function(site, resolver)
+    if value is not None:
+        return value, value.passed_names(), bound
+    found = mapped_values(site, resolver)
+    partial = found[0] if len(found) == 1 else None
+    callee = _under_jit(partial.callee) if isinstance(partial, Partial) else None
+    if not isinstance(partial, Partial) or not isinstance(callee, Function):
+        return None, [], bound
+    given = [argument.keyword for argument in partial.arguments]
+    if "*" in given or "**" in given:
+        return None, [], bound
+    keywords = frozenset(one for one in given if one is not None)
+    return callee, callee.passed_names()[len(given) - len(keywords) :], keywords
+
+
+def _under_jit(value: Value) -> Value:
+    """What a compiled function compiles."""
+    while isinstance(value, Application) and value.callee == External("jax.jit"):
+        fun = next((one.value for one in value.arguments if one.keyword is None), None)
+        if fun is None:
+            break
+        value = fun
+    return value
