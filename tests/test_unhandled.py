@@ -44,7 +44,7 @@ STEPS = [
     ("jaxmigrate.migrate.project", "style_of"),
     ("jaxmigrate.migrate.project", "decide"),
     ("jaxmigrate.migrate.project", "mapped_sites"),
-    ("jaxmigrate.migrate.api_updates.project", "_renewed"),
+    ("jaxmigrate.migrate.api_updates.project", "_renew"),
 ]
 
 

@@ -72,7 +72,7 @@ DEEPEST_PARTIAL = 3
 REFLECTION = named("reflection")
 RUNS_MAIN = named("runs-main")
 OF_MODULES = named("of-modules")  # not of functions
-IMPORTS = frozenset({"builtins.__import__", "importlib.import_module", "pkgutil.resolve_name"})
+IMPORTS = named("imports")
 INSPECTION = named("inspection")
 _UNSEEN = Stacked.PASSED_ON.reason("is passed to a function that fix cannot see")
 
