@@ -23,10 +23,10 @@ WORD = re.compile(r"\w+")
 class FileNames:
     """The names of one file; what has to be imported for them is noted as it is asked for."""
 
-    def __init__(self, module: Module, released: Collection[str] = ()) -> None:
-        """`released` are names of imports that nothing uses any more."""
+    def __init__(self, module: Module, released: Collection[str] = (), starred: Collection[str] = ()) -> None:
+        """`released` are names of imports that nothing uses any more, `starred` those that star imports bring."""
         self.module = module
-        self.taken = set(used_names(module)) - set(released)
+        self.taken = {*used_names(module), *starred} - set(released)
         self._used = frozenset(self.taken)  # before new code takes any
         self._known: dict[str, str] = {}
         self._new: set[str] = set()  # names that new code binds at the file's top

@@ -68,6 +68,7 @@ from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Application, Constant, External, Value
 
 WORD = re.compile(r"\w+")
+STARRED = {"jax": "jax", "jnp": "jax.numpy", "np": "numpy"}
 DEFAULT_AXES = ("devices", "device", "mapped_axis")
 
 
@@ -228,10 +229,19 @@ class ProjectWriter:
                 found[name] = alias
         return found
 
+    def _names_of(self, module: Module, released: Collection[str]) -> FileNames:
+        """The names of a file; packages that star imports bring to it may be imported by the same names as well."""
+        if not module.table.star_imports:
+            return FileNames(module, released)
+        root = module.table.root
+        known = {name: self.resolver.name_values(name, root, module) for name in STARRED if name not in root.bindings}
+        packages = [name for name, values in known.items() if values == (External(STARRED[name]),)]
+        return FileNames(module, {*released, *packages}, self.resolver.starred_names(module))
+
     def _begin(self) -> None:
         """Forgets what a first writing noted."""
         released = {work.module: self._released(work.module) for work in self.works}
-        self._names = {module: FileNames(module, names) for module, names in released.items()}
+        self._names = {module: self._names_of(module, names) for module, names in released.items()}
         for work in self.works:
             for alias in released[work.module].values():
                 statement = work.module.table.parents[alias]
@@ -279,7 +289,7 @@ class ProjectWriter:
         """The shared functions of a file that has them itself."""
         if not shared.called:
             return
-        more = FileNames(work.module, self._released(work.module))
+        more = self._names_of(work.module, self._released(work.module))
         more.adopt(names)
         wanted = self.wanted[work.module]
         wanted.chosen_needs = wanted.needs.get(work.module)

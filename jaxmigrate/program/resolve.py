@@ -281,6 +281,17 @@ class Resolver:
             pending += news
         return found
 
+    def starred_names(self, module: Module) -> set[str]:
+        """All names that star imports bring to a module from others of the project, directly or by way of others."""
+        pending, seen = [module], {module}
+        found = set[str]()
+        while pending:
+            news = {source for _, source in self._stars(pending.pop()) if source is not None} - seen
+            found.update(name for source in news for name in source.table.root.bindings)
+            seen |= news
+            pending += news
+        return found
+
     def _stars(self, module: Module) -> Iterator[tuple[ast.ImportFrom, Module | None]]:
         for node in module.table.star_imports:
             yield node, self.project.imported(module, node.module or "", node.level)

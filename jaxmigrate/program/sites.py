@@ -85,7 +85,7 @@ def denotes(node: ReferenceNode, resolver: Resolver, module: Module) -> str | No
         if not bindings:
             found = resolver.name_values(node.id, module.table.scope_of[node], module)
             name = found[0].name if len(found) == 1 and isinstance(found[0], External) else ""
-            return name if name.startswith("jax.") else None
+            return name if name.partition(".")[0] == "jax" else None
         return _agreed(bindings, resolver, module)
     if isinstance(node.value, ast.Name | ast.Attribute):
         return _member(node, resolver, module)
