@@ -108,7 +108,15 @@ def _home(module: Module, modules: Sequence[Module], project: Project) -> Home |
         return Home(module.path.parents[level - 1], "." * level)
     if any(_imports_as_part(other, module.path) for other in modules if other is not module):
         return Home(module.path.parent, ".")
-    return Home(module.path.parent, "") if _is_script(module) else None
+    folder = module.path.parent
+    if any(_imports_from_package(other, folder, project) for other in modules if other is not module):
+        return None  # somebody may import the script as a part of that package as well
+    return Home(folder, "") if _is_script(module) else None
+
+
+def _imports_from_package(module: Module, folder: Path, project: Project) -> bool:
+    """Whether a file imports another one of a folder by a dotted name, as a part of a package."""
+    return any("." in name and path.parent == folder for name, path in _imports(module, project))
 
 
 def _imports_as_part(module: Module, target: Path) -> bool:
@@ -166,8 +174,11 @@ def _roots(module: Module, project: Project, target: Path | None = None) -> Iter
 
 
 def _imports(module: Module, project: Project) -> Iterator[tuple[str, Path]]:
-    """The absolute imports of a file that lead to files of the project."""
+    """The absolute imports of a file that lead to files of the project, but for those of a script alone."""
+    by_path = {node for one in module.tree.body if _runs_by_path(one) for node in ast.walk(one)}
     for statement in module.table.import_statements:
+        if statement in by_path:
+            continue
         names: list[str] = []
         if isinstance(statement, ast.Import):
             names = [alias.name for alias in statement.names]

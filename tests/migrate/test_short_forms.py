@@ -376,6 +376,21 @@ def test_scripts_that_run_as_modules_have_their_own(tmp_path: Path, how: str) ->
     assert "Mesh(jax.devices()" in after["scripts/a.py"]
 
 
+def test_a_script_of_a_folder_that_others_import_as_a_package_has_its_own() -> None:
+    """It runs by its path, and may be imported as a part of the package as well."""
+    step = "import jax\n\np = jax.pmap(lambda x: x.sum(), 'i')\nn = jax.device_count()\n"
+    after = fix_files(
+        {
+            "utils/script.py": f"{step}\nif __name__ == '__main__':\n    import other\n    print(other.n)\n",
+            "utils/other.py": step,
+            "utils/third.py": f"from utils.other import n\n{step}",
+            "train.py": "from utils.other import p\n",
+        }
+    )
+    assert "from sharding import" not in after["utils/script.py"]
+    assert "from utils.sharding import" in after["utils/other.py"]
+
+
 def test_what_a_package_imports_from_beside_it_shares_its_module() -> None:
     step = "import jax\n\np = jax.pmap(lambda x: x.sum(), 'i')\nn = jax.device_count()\n"
     after = fix_files({"pkg/a.py": "from .b import n\n" + step, "pkg/b.py": step, "pkg/__init__.py": ""})
