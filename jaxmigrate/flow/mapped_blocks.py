@@ -31,6 +31,15 @@ class Given(NamedTuple):
     block: Block | None
 
 
+LONGEST = 40  # characters of an expression in a message
+
+
+def shown_as(node: ast.expr, otherwise: str = "an operand") -> str:
+    """An expression as a message says it: by its text, or in other words where that is long."""
+    text = ast.unparse(node)
+    return text if len(text) <= LONGEST else otherwise
+
+
 class Body(NamedTuple):
     """A mapped function with its parameters, and what was found by following their blocks through all of it."""
 

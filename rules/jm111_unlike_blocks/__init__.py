@@ -9,7 +9,7 @@ from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import Step, shown
 from jaxmigrate.flow.blocks import Clash, Evaluator
 from jaxmigrate.flow.facts import Facts
-from jaxmigrate.flow.mapped_blocks import OWN_AXES, Given, bodies
+from jaxmigrate.flow.mapped_blocks import OWN_AXES, Given, bodies, shown_as
 
 CODE = "JM111"
 
@@ -22,7 +22,7 @@ def check(facts: Facts) -> Iterator[Finding]:
             if part.node not in told:
                 told.add(part.node)
                 message = (
-                    f"{_short(part.held)} is split along {part.axis!r} by its spec: a device has only its block, "
+                    f"{shown_as(part.held)} is split along {part.axis!r} by its spec: a device has only its block, "
                     "but axis_index selects from it as if it were whole; write P() for it, or leave the index out"
                 )
                 yield from facts.finding(part.module, part.node, CODE, message)
@@ -44,7 +44,7 @@ def _spec(clash: Clash, body: Evaluator, given: list[Given]) -> Given | None:
 
 
 def _message(clash: Clash) -> str:
-    one, other = (_short(node) for node in (clash.one, clash.other))
+    one, other = (shown_as(node) for node in (clash.one, clash.other))
     split, others = clash.axes
     if isinstance(clash.node, ast.BinOp) and not isinstance(clash.node.op, ast.MatMult):
         return (
@@ -61,8 +61,3 @@ def _message(clash: Clash) -> str:
         f"the dimension that is summed over is split over {shown(axes)} in {cut} and whole in {whole}: the blocks do "
         f"not fit; split {whole} as well, split another dimension of {cut}, or all_gather it"
     )
-
-
-def _short(node: ast.expr) -> str:
-    text = ast.unparse(node)
-    return text if len(text) <= 40 else "an operand"

@@ -9,7 +9,7 @@ from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import as_argument, shown
 from jaxmigrate.flow.blocks.parts import Part
 from jaxmigrate.flow.facts import Facts
-from jaxmigrate.flow.mapped_blocks import OWN_AXES, bodies
+from jaxmigrate.flow.mapped_blocks import OWN_AXES, bodies, shown_as
 from jaxmigrate.flow.readings import DeviceMap
 
 CODE = "JM114"
@@ -40,7 +40,7 @@ def _is_meant(part: Part, found: DeviceMap, facts: Facts) -> bool:
 
 
 def _message(part: Part) -> str:
-    held, axes = _short(part.held), shown(part.axes)
+    held, axes = shown_as(part.held, "the operand"), shown(part.axes)
     reduction = as_argument(part.axes)
     match part.kind:
         case "averaged":
@@ -61,8 +61,3 @@ def _message(part: Part) -> str:
         f"the features of {held} are split over {axes}: each device reduces those of its block alone; reduce over "
         f"{axes}, too, as by jax.lax.pmean(..., {reduction})"
     )
-
-
-def _short(node: ast.expr) -> str:
-    text = ast.unparse(node)
-    return text if len(text) <= 40 else "the operand"
