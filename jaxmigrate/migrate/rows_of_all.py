@@ -10,6 +10,7 @@ import ast
 from collections.abc import Sequence
 
 from jaxmigrate.migrate.one_device import calls_of, hides_arguments
+from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode
@@ -17,7 +18,7 @@ from jaxmigrate.program.sites import MappedSite, literal_of
 from jaxmigrate.program.values import External, Function
 
 COUNT = External("jax.device_count")
-MAPS = frozenset({"jax.tree.map", "jax.tree_map", "jax.tree_util.tree_map"})
+TREE_MAPS = named("tree-map")
 SPLIT = External("jax.random.split")
 RESHAPES = frozenset({"jax.numpy.reshape", "numpy.reshape"})
 DEEPEST = 6
@@ -56,7 +57,7 @@ def _has_rows(node: ast.expr, module: Module, resolver: Resolver, depth: int) ->
     if isinstance(called, Function):
         return _returns_rows(called, resolver, depth)
     name = called.name if isinstance(called, External) else ""
-    if name in MAPS and node.args:
+    if name in TREE_MAPS and node.args:
         fun = resolver.value(node.args[0], module)
         return isinstance(fun, Function) and _returns_rows(fun, resolver, depth)
     sizes: Sequence[ast.expr] = ()

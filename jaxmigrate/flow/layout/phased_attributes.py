@@ -92,7 +92,8 @@ def _lean(it: Interpreter, cls: Class, node: ast.Attribute, does: str, module: M
 
 def _is_single_at(it: Interpreter, node: ast.AST, name: str, module: Module, depth: int) -> bool | None:
     """Whether the statements say that an attribute of `self` holds one copy at a place in a method."""
-    statement, function = _statement_of(node, module), None
+    statement, function = module.table.statement_of(node), None
+    assert statement is not None  # as all expressions stand in one
     if _replicates_in_place(it, statement, name, module):
         return True
     while not isinstance(function, ast.FunctionDef):
@@ -136,12 +137,6 @@ def _is_own_call(node: ast.Attribute, module: Module) -> bool:
     above = module.table.parents.get(node)
     is_called = isinstance(above, ast.Call) and above.func is node
     return is_called and transient_attributes.class_of_receiver(node, module) is not None
-
-
-def _statement_of(node: ast.AST, module: Module) -> ast.stmt:
-    while not isinstance(node, ast.stmt):
-        node = module.table.parents[node]
-    return node
 
 
 def _target(statement: ast.stmt, name: str) -> ast.Attribute | None:
