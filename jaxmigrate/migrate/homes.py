@@ -12,10 +12,14 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from jaxmigrate.program.modules import Module, Project, read_utf8
+from jaxmigrate.program.syntax import is_main_guard
 
 LEVELS = 3  # folders above a script that may say how it is started
+Imported: TypeAlias = tuple[str, Path]  # the dotted name that a file imports, and the file of the project that it is
+Imports: TypeAlias = Mapping[Module, Sequence[Imported]]
 STARTERS = {".md", ".rst", ".sh", ".toml", ".cfg", ".yml", ".yaml", "Makefile", "Dockerfile", "setup.py"}
 
 
@@ -33,8 +37,9 @@ class Home:
 
 def homes_of(users: Sequence[Module], modules: Sequence[Module], project: Project) -> dict[Module, Home]:
     """The home of each file of which the imports show one; files of one program have one in common where they can."""
-    own = {m: home for m in users if (home := _home(m, modules, project)) is not None}
-    return _beside(_within_one_package(own, project), project)
+    imports = {m: list(_imports(m, project)) for m in {*users, *modules}}
+    own = {m: home for m in users if (home := _home(m, modules, imports)) is not None}
+    return _beside(_within_one_package(own, project), imports)
 
 
 def _within_one_package(homes: Mapping[Module, Home], project: Project) -> dict[Module, Home]:
@@ -77,14 +82,14 @@ def _is_part(package: Path, project: Project) -> bool:
     return False
 
 
-def _beside(homes: Mapping[Module, Home], project: Project) -> dict[Module, Home]:
+def _beside(homes: Mapping[Module, Home], imports: Imports) -> dict[Module, Home]:
     """The homes, with one package for all whose imports are found from one folder, if all others import from it."""
     found = dict(homes)
     for root in {home.root for home in homes.values()} - {None}:
         assert root is not None
         group = [m for m, home in homes.items() if home.root == root]
         if len({homes[m].folder for m in group}) > 1:
-            tops = {m: {top for one, top, dotted in _roots(m, project) if one == root and dotted} for m in group}
+            tops = {m: {top for one, top, dotted in _roots(imports[m]) if one == root and dotted} for m in group}
             inside = {m: m.path.relative_to(root).parts[0] for m in group}
             every = sorted(t for t in set().union(*tops.values()) if all(t in tops[m] or inside[m] == t for m in group))
             if every:
@@ -93,11 +98,11 @@ def _beside(homes: Mapping[Module, Home], project: Project) -> dict[Module, Home
     return found
 
 
-def _home(module: Module, modules: Sequence[Module], project: Project) -> Home | None:
+def _home(module: Module, modules: Sequence[Module], imports: Imports) -> Home | None:
     """The folder from which a file can surely import, if anything shows one; a package comes before a script's."""
     level = max((n.level for n in module.tree.body if isinstance(n, ast.ImportFrom)), default=0)
-    own = list(_roots(module, project))
-    others = (found for other in modules if other is not module for found in _roots(other, project, module.path))
+    own = list(_roots(imports[module]))
+    others = (found for other in modules if other is not module for found in _roots(imports[other], module.path))
     for root, first, is_dotted in sorted([*own, *others], key=lambda one: not one[2]):
         if module.path.is_relative_to(root):
             if not is_dotted:
@@ -109,14 +114,14 @@ def _home(module: Module, modules: Sequence[Module], project: Project) -> Home |
     if any(_imports_as_part(other, module.path) for other in modules if other is not module):
         return Home(module.path.parent, ".")
     folder = module.path.parent
-    if any(_imports_from_package(other, folder, project) for other in modules if other is not module):
+    if any(_are_from_package(imports[other], folder) for other in modules if other is not module):
         return None  # somebody may import the script as a part of that package as well
     return Home(folder, "") if _is_script(module) else None
 
 
-def _imports_from_package(module: Module, folder: Path, project: Project) -> bool:
-    """Whether a file imports another one of a folder by a dotted name, as a part of a package."""
-    return any("." in name and path.parent == folder for name, path in _imports(module, project))
+def _are_from_package(imports: Sequence[Imported], folder: Path) -> bool:
+    """Whether some imports find a file of a folder by a dotted name, as a part of a package."""
+    return any("." in name and path.parent == folder for name, path in imports)
 
 
 def _imports_as_part(module: Module, target: Path) -> bool:
@@ -137,14 +142,10 @@ def _is_script(module: Module) -> bool:
     files that say how programs are started shows that it is part of a package.
     """
     folder, stem = module.path.parent, module.path.stem
-    is_part = (folder / "__init__.py").exists() or not any(map(_runs_by_path, module.tree.body))
+    is_part = (folder / "__init__.py").exists() or not any(map(is_main_guard, module.tree.body))
     if is_part and stem.isidentifier():
         return False
     return not any(f"{folder.name}.{stem}" in text for text in _ways_to_start(folder))
-
-
-def _runs_by_path(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.If) and "__main__" in ast.unparse(statement.test)
 
 
 @functools.lru_cache(maxsize=256)
@@ -159,12 +160,12 @@ def _ways_to_start(folder: Path) -> tuple[str, ...]:
     return tuple(text for text in found if text is not None)
 
 
-def _roots(module: Module, project: Project, target: Path | None = None) -> Iterator[tuple[Path, str, bool]]:
-    """The folders from which absolute imports of a file are found, with the first part of their dotted names.
+def _roots(imports: Sequence[Imported], target: Path | None = None) -> Iterator[tuple[Path, str, bool]]:
+    """The folders from which absolute imports are found, with the first part of their dotted names.
 
     With a target only those that import that file.
     """
-    for name, path in _imports(module, project):
+    for name, path in imports:
         if target is not None and path != target:
             continue
         parts = name.split(".")
@@ -173,9 +174,9 @@ def _roots(module: Module, project: Project, target: Path | None = None) -> Iter
             yield Path(*stem.parts[: -len(parts)]), parts[0], len(parts) > 1 or path.name == "__init__.py"
 
 
-def _imports(module: Module, project: Project) -> Iterator[tuple[str, Path]]:
+def _imports(module: Module, project: Project) -> Iterator[Imported]:
     """The absolute imports of a file that lead to files of the project, but for those of a script alone."""
-    by_path = {node for one in module.tree.body if _runs_by_path(one) for node in ast.walk(one)}
+    by_path = {node for one in module.tree.body if is_main_guard(one) for node in ast.walk(one)}
     for statement in module.table.import_statements:
         if statement in by_path:
             continue

@@ -11,7 +11,7 @@ from jaxmigrate.migrate.maps import MapPlan
 from jaxmigrate.migrate.names import names_in
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.scopes import FunctionNode
-from jaxmigrate.program.syntax import last_name
+from jaxmigrate.program.syntax import is_main_guard, last_name
 from jaxmigrate.sources.notebooks.magics import MARK
 
 DEVICES = frozenset((*COUNTED, *LISTED, "process_index", "process_count"))
@@ -139,7 +139,7 @@ def runs_as_script(node: ast.AST, module: Module) -> bool:
         return True
     parent = module.table.parents.get(node)
     while parent is not None:
-        if isinstance(parent, ast.If) and "__main__" in ast.unparse(parent.test):
+        if is_main_guard(parent):
             return True
         parent = module.table.parents.get(parent)
     return False

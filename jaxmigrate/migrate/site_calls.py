@@ -11,6 +11,7 @@ from jaxmigrate.program.once import once_each
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import all_parameters
 from jaxmigrate.program.sites import MappedSite, literal_of, mapped_function, mapped_values
+from jaxmigrate.program.syntax import has_stars
 from jaxmigrate.program.values import (
     Application,
     External,
@@ -49,7 +50,7 @@ def taken_calls(site: MappedSite, resolver: Resolver) -> list[tuple[ast.Call, Mo
 def _takes(site: MappedSite, call: ast.Call, resolver: Resolver) -> bool:
     """Whether what a site maps takes the arguments of a call, as far as both are known."""
     function, bound = mapped_function(site, resolver)
-    if function is None or is_open(call):
+    if function is None or has_stars(call):
         return True
     arguments, names = function.node.args, function.passed_names()
     first, keywords = len(call.args) + has_receiver(site, call), {k.arg for k in call.keywords}
@@ -72,11 +73,6 @@ def has_receiver(site: MappedSite, call: ast.Call) -> bool:
         return False
     owner = call.func.value
     return not (isinstance(owner, ast.Name) and owner.id == holder.name)
-
-
-def is_open(call: ast.Call) -> bool:
-    """Whether a star hides what a call gives."""
-    return any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)
 
 
 def names_the_rest(call: ast.Call, names: Sequence[str], receiver: bool) -> bool:

@@ -12,7 +12,6 @@ from jaxmigrate.migrate.one_device import hides_arguments
 from jaxmigrate.migrate.site_calls import (
     count_of,
     has_receiver,
-    is_open,
     names_as_called,
     names_of,
     names_said,
@@ -24,6 +23,7 @@ from jaxmigrate.migrate.site_calls import (
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite, listed, literal_of, mapped_function
+from jaxmigrate.program.syntax import has_stars
 from jaxmigrate.program.values import (
     Argument,
     Constant,
@@ -169,10 +169,10 @@ def of_site(site: MappedSite, resolver: Resolver, default_axis: str, *, all_devi
     by_rows = not any(said) and not all_devices
     donated = _but_for_keywords(donated, site, resolver)
     calls = near_calls(site, resolver)
-    counts = {len(call.args) + len(call.keywords) + has_receiver(site, call) for call in calls if not is_open(call)}
+    counts = {len(call.args) + len(call.keywords) + has_receiver(site, call) for call in calls if not has_stars(call)}
     whole_in = len(inputs) == 1 and not isinstance(literal_of(site, "in_axes", 0, resolver), tuple)
     by_keyword = any(call.keywords for call in calls)
-    starred = any(is_open(call) for call in calls)
+    starred = any(has_stars(call) for call in calls)
     opened = starred or hides_arguments(site, resolver)
     every = _with_keywords(inputs, static, site, resolver, whole=whole_in)
     if every is None:
@@ -246,7 +246,7 @@ def _with_keywords(
         return axes
     calls = [call for call, _ in taken_calls(site, resolver)]
     given = {(len(c.args) + has_receiver(site, c), frozenset(k.arg or "" for k in c.keywords)) for c in calls}
-    if any(map(is_open, calls)) or hides_arguments(site, resolver) or len(given) != 1:
+    if any(map(has_stars, calls)) or hides_arguments(site, resolver) or len(given) != 1:
         return None
     ((first, keywords),) = given
     names = names_of(site, resolver, first + len(keywords), ())

@@ -11,6 +11,7 @@ from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once_each
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import denotes
+from jaxmigrate.program.syntax import has_stars
 from jaxmigrate.program.values import Application, External
 
 CONTEXT = "jax.sharding.Mesh.__enter__"
@@ -102,7 +103,6 @@ def untyped_meshes(module: Module, resolver: Resolver) -> Iterator[ast.Call]:
     """The calls of `make_mesh` that do not say of what kind the axes are."""
     for call in module.table.calls if "make_mesh" in module.text else ():
         if isinstance(call.func, ast.Name | ast.Attribute) and denotes(call.func, resolver, module) == MAKE_MESH:
-            starred = any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)
             told = len(call.args) > 2 or any(k.arg == "axis_types" for k in call.keywords)
-            if not told and not starred:
+            if not told and not has_stars(call):
                 yield call

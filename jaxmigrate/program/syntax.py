@@ -16,6 +16,16 @@ def last_name(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
+def has_stars(call: ast.Call) -> bool:
+    """Whether `*` or `**` hides which arguments a call passes."""
+    return any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)
+
+
+def is_main_guard(node: ast.AST) -> bool:
+    """Whether a statement is `if __name__ == "__main__":`, below which is what only a script runs."""
+    return isinstance(node, ast.If) and "__main__" in ast.unparse(node.test)
+
+
 def by_last_name(calls: Iterable[ast.Call]) -> dict[str, list[ast.Call]]:
     """Calls by the last part of the name of what they call."""
     found: dict[str, list[ast.Call]] = {}

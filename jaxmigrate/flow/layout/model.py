@@ -13,6 +13,7 @@ from jaxmigrate.flow.layout.idioms import Kind
 from jaxmigrate.flow.layout.values import Abstract, Blocker, Group, same
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.scopes import Scope
+from jaxmigrate.program.syntax import has_stars
 from jaxmigrate.program.values import Function
 
 Key: TypeAlias = tuple[object, ...]
@@ -60,7 +61,7 @@ class SiteCall:
     def places(self) -> list[ast.expr]:
         """The expressions of the arguments in their order; none where a star hides some."""
         node = self.node
-        if any(isinstance(one, ast.Starred) for one in node.args) or any(k.arg is None for k in node.keywords):
+        if has_stars(node):
             return []
         by_name = sorted(node.keywords, key=lambda keyword: keyword.arg or "")
         return [*node.args, *(keyword.value for keyword in (node.keywords if self.in_place else by_name))]

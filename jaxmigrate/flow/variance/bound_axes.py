@@ -17,6 +17,7 @@ from jaxmigrate.flow.variance.lattice import AbstractValue, Fields
 from jaxmigrate.flow.variance.run import Run
 from jaxmigrate.program.collectives import ASKING, AXIS_POSITIONS
 from jaxmigrate.program.scopes import Binding
+from jaxmigrate.program.syntax import has_stars
 from jaxmigrate.program.trees import ANY_TREE_MAPS
 from jaxmigrate.program.values import External
 
@@ -90,7 +91,7 @@ def _is_bound_above(binding: Binding, name: ast.Name, frame: Frame) -> bool:
 
 def _asks_for_bound(run: Run, call: ast.Call, frame: Frame) -> bool:
     """Whether a call asks for the axis that is bound, or reduces over it, alone or for each leaf of a tree."""
-    if any(isinstance(one, ast.Starred) for one in call.args) or any(k.arg is None for k in call.keywords):
+    if has_stars(call):
         return False
     own = [run.evaluate(one, frame) for one in call.args]
     named = Fields({k.arg: run.evaluate(k.value, frame) for k in call.keywords if k.arg is not None})

@@ -10,11 +10,12 @@ from functools import cached_property
 from jaxmigrate.flow.map_prefilter import MAPS
 from jaxmigrate.flow.variance import decorators
 from jaxmigrate.flow.variance.name_index import DEFINERS, NameIndex
-from jaxmigrate.flow.variance.units import Mention, is_open, lambdas_of, last
+from jaxmigrate.flow.variance.units import Mention, lambdas_of, last
 from jaxmigrate.program.library import last_names
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, is_static
 from jaxmigrate.program.scopes import FunctionNode, all_parameters, positional_names, walk
+from jaxmigrate.program.syntax import has_stars
 from jaxmigrate.program.values import Class, External, Function, Instance, ModuleValue
 
 RUNNERS = last_names("control-flow", "tree-map", "path-map", "tree-reduce", "linear-map") | {
@@ -142,13 +143,13 @@ class KeptFunctions:
         """
         if not isinstance(call.func, ast.Attribute) or call.func.attr in MAPS | LOOKERS:
             return True
-        if any(k.arg == "axis_name" for k in call.keywords) and not is_open(call):
+        if any(k.arg == "axis_name" for k in call.keywords) and not has_stars(call):
             return True
         return isinstance(self.resolver.value(call.func, module), External | Function)
 
     def _follow_argument(self, call: ast.Call, node: ast.expr, keyword: str | None, mention: Mention) -> bool:
         """Follows what is passed to a function or constructor of the project into it; False where it is not known."""
-        called = None if is_open(call) else self._called(call.func, mention.module)
+        called = None if has_stars(call) else self._called(call.func, mention.module)
         if called is None:
             return False
         function, module, names = called

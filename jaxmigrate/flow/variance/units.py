@@ -57,11 +57,6 @@ def lambdas_of(scope: Scope | None) -> Iterator[ast.Lambda]:
         scope = scope.parent
 
 
-def is_open(call: ast.Call) -> bool:
-    """Whether stars hide what a call is given."""
-    return any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)
-
-
 def last(node: ast.expr) -> str:
     """The last part of a dotted name; of a call, that of what is called."""
     while isinstance(node, ast.Call | ast.Subscript):

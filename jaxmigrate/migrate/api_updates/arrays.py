@@ -10,7 +10,6 @@ from jaxmigrate.migrate.api_updates.calls import (
     drop_argument,
     drop_name,
     given,
-    is_open,
     ordered,
     rename_keyword,
     set_keyword,
@@ -22,6 +21,7 @@ from jaxmigrate.program.old_uses import OldReference, is_guarded
 from jaxmigrate.program.operations import Replace, code
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import denotes
+from jaxmigrate.program.syntax import has_stars
 
 SUM_OF_ONES = "jax.lax.psum(1)"
 CLIP = "jax.numpy.clip(a_min)"
@@ -96,7 +96,7 @@ def read_size(desk: RewriteContext, use: OldReference) -> None:
 def varying_reason(use: OldReference) -> str:
     """Why a use of `pvary` is left: its call is not in sight."""
     call = called(use)
-    return "" if call is not None and not is_open(call) else use.row.told
+    return "" if call is not None and not has_stars(call) else use.row.told
 
 
 def make_varying(desk: RewriteContext, use: OldReference) -> None:
@@ -166,7 +166,7 @@ def name_bounds(desk: RewriteContext) -> None:
 
 def _counts_devices(call: ast.Call) -> bool:
     """Whether a call sums the number 1, given first, over an axis and gives nothing else."""
-    if is_open(call) or len(call.args) + len(call.keywords) != 2:
+    if has_stars(call) or len(call.args) + len(call.keywords) != 2:
         return False
     one, axis = given(call, "x", 0), given(call, "axis_name", 1)
     is_one = isinstance(one, ast.Constant) and type(one.value) is int and one.value == 1

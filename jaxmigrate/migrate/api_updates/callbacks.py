@@ -11,9 +11,10 @@ import ast
 
 from jaxmigrate.migrate.api_updates.arrays import called
 from jaxmigrate.migrate.api_updates.batching import Batches
-from jaxmigrate.migrate.api_updates.calls import drop_argument, is_open, ordered, rename_keyword
+from jaxmigrate.migrate.api_updates.calls import drop_argument, ordered, rename_keyword
 from jaxmigrate.migrate.api_updates.rewrite_context import RewriteContext
 from jaxmigrate.program.old_uses import OldReference
+from jaxmigrate.program.syntax import has_stars
 
 HOME = "jax.experimental.host_callback"
 BARRIER = f"{HOME}.barrier_wait"
@@ -25,7 +26,7 @@ NAMES = {f"{HOME}.call": "_call_host", f"{HOME}.id_tap": "_tap", f"{HOME}.id_pri
 def reason(use: OldReference, batches: Batches) -> str:
     """Why a use is left."""
     call = called(use)
-    if call is None or is_open(call):
+    if call is None or has_stars(call):
         return f"{use.row.told}; this one is passed as a value, or called with *args or **kwargs"
     given = {keyword.arg or "" for keyword in call.keywords}
     options = OPTIONS[use.row.name]

@@ -9,11 +9,6 @@ from jaxmigrate.migrate.api_updates.rewrite_context import RewriteContext
 from jaxmigrate.program.operations import Code, DropArgument, NameArgument, SetKeyword, code
 
 
-def is_open(call: ast.Call) -> bool:
-    """Whether a star hides which arguments are given."""
-    return any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)
-
-
 def given(call: ast.Call, name: str, position: int | None = None) -> ast.expr | None:
     """The argument given under a keyword or at a position."""
     found = next((k.value for k in call.keywords if k.arg == name), None)

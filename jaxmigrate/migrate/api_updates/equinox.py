@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import ast
 
-from jaxmigrate.migrate.api_updates.calls import is_open
 from jaxmigrate.migrate.api_updates.pjits import call_of
 from jaxmigrate.migrate.api_updates.rewrite_context import RewriteContext
 from jaxmigrate.migrate.api_updates.texts import Texts
 from jaxmigrate.program.old_uses import OldReference
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import denotes, is_decorator
+from jaxmigrate.program.syntax import has_stars
 
 NAME = "equinox.filter_pmap"
 KEYWORDS = {"in_axes", "out_axes", "axis_name", "axis_size", "donate"}
@@ -34,7 +34,7 @@ def reason(use: OldReference, resolver: Resolver, texts: Texts) -> str:
         plain = is_decorator(use.node, use.module)
         return "" if plain and not _has_processes(texts) else f"{use.row.told}; this one is passed as a value"
     given = {keyword.arg: keyword.value for keyword in call.keywords}
-    if is_open(call) or len(call.args) - first > 1 or not set(given) <= KEYWORDS:
+    if has_stars(call) or len(call.args) - first > 1 or not set(given) <= KEYWORDS:
         return f"{use.row.told}; this one has arguments that filter_vmap and filter_jit do not take"
     axes = given.get("in_axes")
     if axes is not None and not _is_plain(axes, use, resolver):

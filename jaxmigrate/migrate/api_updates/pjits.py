@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 
-from jaxmigrate.migrate.api_updates.calls import drop_name, is_open, name_positions, ordered, rename_keyword
+from jaxmigrate.migrate.api_updates.calls import drop_name, name_positions, ordered, rename_keyword
 from jaxmigrate.migrate.api_updates.rewrite_context import RewriteContext
 from jaxmigrate.migrate.api_updates.texts import Texts
 from jaxmigrate.program.old_uses import OldReference
 from jaxmigrate.program.resolve import PARTIALS, Resolver
 from jaxmigrate.program.sites import denotes
+from jaxmigrate.program.syntax import has_stars
 
 NAMES = ("jax.experimental.pjit.pjit", "jax.pjit")
 RENAMED = {"in_axis_resources": "in_shardings", "out_axis_resources": "out_shardings"}
@@ -30,7 +31,7 @@ def reason(use: OldReference, resolver: Resolver, texts: Texts, stays: bool) -> 
         return "is passed as a value, and some call of pjit has in_axis_resources; call pjit by its name" if old else ""
     if any(isinstance(a, ast.Starred) for a in call.args):
         return "is called with *args; write the arguments out and run fix again"
-    if is_open(call) and any(texts.mention(name) for name in RENAMED):
+    if has_stars(call) and any(texts.mention(name) for name in RENAMED):
         return "is called with **kwargs, which may hold in_axis_resources; write them out and run fix again"
     if len(call.args) - first > len(POSITIONAL):
         return "has positional arguments after the shardings; pass them by keyword and run fix again"

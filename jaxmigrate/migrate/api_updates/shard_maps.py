@@ -17,7 +17,6 @@ from jaxmigrate.migrate.api_updates.calls import (
     drop_argument,
     drop_name,
     given,
-    is_open,
     name_positions,
     ordered,
     rename_keyword,
@@ -29,6 +28,7 @@ from jaxmigrate.program.old_names import Era
 from jaxmigrate.program.operations import Code, NameArgument, code
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite, Reference, mapped_values
+from jaxmigrate.program.syntax import has_stars
 from jaxmigrate.program.values import Application, Argument, Partial
 
 OLD = "jax.experimental.shard_map.shard_map"
@@ -86,7 +86,7 @@ def _needs_edits(node: ast.expr) -> bool:
 def _unreadable(call: ast.Call, reference: Reference, texts: Texts, resolver: Resolver) -> str:
     if any(isinstance(a, ast.Starred) for a in call.args):
         return "is called with *args; write the arguments out and run fix again"
-    if is_open(call) and texts.mention("check_rep"):
+    if has_stars(call) and texts.mention("check_rep"):
         return "is called with **kwargs, which may hold check_rep; write them out and run fix again"
     arguments = ordered(call)
     if any(k.arg == "f" and arguments.index(k) > 0 for k in call.keywords):
