@@ -13,6 +13,7 @@ from jaxmigrate.verify.model import SeenLayout, SiteInfo
 from jaxmigrate.verify.recording import Leaf, Signature
 
 _STEP = re.compile(r"\[[^\]]*\]|\.\w+")
+EITHER = "replicated or split"  # on one device both have the same shape
 
 
 class _Seen(NamedTuple):
@@ -66,7 +67,7 @@ def _word(leaf: Leaf, layout: Layout | None, mapped: int) -> str:
     if layout is None:
         return "unknown"
     if layout is not Layout.SAME:
-        return layout.value
+        return EITHER if mapped == 1 and layout in (Layout.REPLICATED, Layout.SPLIT) else layout.value
     if not leaf.shape:
         return "broadcast"
     return "stacked" if leaf.shape[0] == mapped else "unchanged"
@@ -98,7 +99,7 @@ def against_plan(site: SiteInfo, arguments: Sequence[SeenLayout], results: Seque
         for name, layout in planned:
             fields = {other[len(name) :] for other, _ in planned if other.startswith(f"{name}.")}
             found = [one for one in seen if _is_called(one, name) and fields.isdisjoint(_steps(one.name))]
-            kept = sorted({one.layout for one in found} - {layout, "broadcast"})
+            kept = sorted({one.layout for one in found} - {layout, "broadcast", EITHER})
             if layout in (Layout.REPLICATED, Layout.SPLIT) and kept:
                 yield f"{site}: {what} {name} is planned to be {layout}, but was {' and '.join(kept)} in the run"
 

@@ -197,7 +197,7 @@ Edit = tuple[str, str]
 
 @pytest.fixture(scope="module")
 def migrated(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Evidence]:
-    def run(*edits: Edit, before: Edit | None = None) -> Evidence:
+    def run(*edits: Edit, before: Edit | None = None, devices: int = 8) -> Evidence:
         original, rewritten = ((PROGRAMS / f"layouts_{side}.py").read_text() for side in ("before", "after"))
         for right, wrong in edits:
             assert rewritten.count(right) == 1, right
@@ -208,6 +208,7 @@ def migrated(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Evidence
             {"program.py": original.encode()},
             {"program.py": rewritten.encode()},
             (SiteInfo("step", name="step"), SiteInfo("evaluate", name="evaluate")),
+            devices=devices,
         )
         return verify(request)
 
@@ -238,13 +239,21 @@ def test_global_arrays_are_bitwise_equal(migrated: Callable[..., Evidence]) -> N
     }
 
 
+def test_on_one_device_replicated_and_split_are_the_same(migrated: Callable[..., Evidence]) -> None:
+    evidence = migrated(devices=1)
+    assert evidence.verdict is Verdict.EQUAL, evidence.message
+    arguments = {one.name: one.layout for site in evidence.sites for one in site.arguments}
+    assert arguments["state"] == arguments["batch"] == "replicated or split"
+
+
 def test_what_was_planned_and_did_not_come_is_said() -> None:
     seen = [
         SeenLayout("state", "replicated", 3, "0"),
         SeenLayout("batch['x']", "stacked", 1, "1"),
         SeenLayout("rate", "broadcast", 1, "2"),
+        SeenLayout("mask", "replicated or split", 1, "3"),
     ]
-    planned = (("state", "replicated"), ("1", "split"), ("batch", "split"), ("2", "replicated"))
+    planned = (("state", "replicated"), ("1", "split"), ("batch", "split"), ("2", "replicated"), ("mask", "split"))
     site = SiteInfo("a", "x.py", 3, arguments=planned, outputs=(("[0]", "stacked"),))
     assert [*against_plan(site, seen, [])] == [
         "x.py:3: argument 1 is planned to be split, but was stacked in the run",
