@@ -14,13 +14,14 @@ from jaxmigrate.migrate.names import names_in
 from jaxmigrate.migrate.returned_arrays import is_array
 from jaxmigrate.migrate.style import style_of
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.operations import Before, First, Operation, Replace, ReplaceStatement, code
+from jaxmigrate.program.operations import After, Before, First, Operation, Replace, ReplaceStatement, code
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode, Scope
 from jaxmigrate.program.sites import mapped_function
 from jaxmigrate.program.values import Function
 
 Named = ast.FunctionDef | ast.AsyncFunctionDef
+NAMING = frozenset({"locals", "vars", "eval", "exec"})  # what may read any name of a function
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ class Body:
         """Whether a lambda stays readable: of what it is given, only single arrays lose their mapped axis."""
         names = self.plan.names or self.function.passed_names()
         inputs = self.plan.inputs * len(names) if self.plan.whole_in else self.plan.inputs
-        if any(array.fields for array in inputs):
+        if any(array.fields or array.parts for array in inputs):
             return False
         return all(n in self.arrays for n, array in zip(names, inputs, strict=False) if array.drops)
 
@@ -122,10 +123,12 @@ class Body:
         for name, array in inputs:
             if array.fields:
                 lines.append(f"{name} = {copied(name, array, squeezed, self.words, self.fields)}")
+            elif array.parts:
+                yield from self._of_tuple(function.node, name, array)
             elif not array.drops or not _mentions(function.node, name):
                 continue
             elif name in self.arrays:
-                read = _only_read(function.node, name)
+                read = _only_read(function.node.body, name)
                 if read is not None:
                     yield Replace(read, code(f"$itself.squeeze({array.axis})"))
                 elif name in self.keys and array.axis in with_trees:
@@ -140,6 +143,30 @@ class Body:
         if lines:
             assert isinstance(function.node, Named)
             yield First(function.node, code("\n".join(lines)))
+
+    def _of_tuple(self, function: Named, name: str, array: Array) -> Iterator[Operation]:
+        """The mapped axis dropped from parts of a tuple: where it is unpacked, else above all else."""
+        if not any(part.drops for part in array.parts) or not _mentions(function, name):
+            return
+        unpacked = _unpacking(function, name, len(array.parts))
+        if unpacked is None:
+            parts = [
+                squeezed(f"{name}[{i}]", 0, self.words, is_array=False) if one.drops else f"{name}[{i}]"
+                for i, one in enumerate(array.parts)
+            ]
+            yield First(function, code(f"{name} = ({', '.join(parts)}{',' if len(parts) == 1 else ''})"))
+            return
+        statement, names = unpacked
+        below = function.body[function.body.index(statement) + 1 :]
+        lines: list[str] = []
+        for own in (n for n, part in zip(names, array.parts, strict=True) if part.drops):
+            read = _only_read(below, own) if own in self.arrays else None
+            if read is not None:
+                yield Replace(read, code("$itself.squeeze(0)"))
+            else:
+                lines.append(f"{own} = {squeezed(own, 0, self.words, is_array=own in self.arrays)}")
+        if lines:
+            yield After(statement, code("\n".join(lines)))
 
     def _of_lambda(self, function: ast.Lambda, inputs: Sequence[tuple[str, Array]]) -> Iterator[Operation]:
         for name, array in inputs:
@@ -184,7 +211,7 @@ class Body:
     ) -> list[Operation] | None:
         """The mapped axis put into several outputs, or into one of several lines, by a statement above the return."""
         statement = self._own_statement(function, value)
-        arrays = [e for e, _ in pairs if is_array(function, e, self.words.numpy)]
+        arrays = [e for e, _ in pairs if is_array(function, e, self.words.numpy, self.arrays)]
         alone = [e for e in arrays if isinstance(e, ast.Name) or len(pairs) == 1]
         trees = [(e, a) for e, a in pairs if a.drops and e not in alone]
         if statement is None or not trees or len({array.axis for _, array in trees}) > 1:
@@ -263,7 +290,7 @@ class Body:
             return [Replace(value, code(self._copied(value.id, array)))]
         if not array.drops:
             return []
-        one = array.axis == 0 and is_array(self.function.node, value, self.words.numpy)
+        one = array.axis == 0 and is_array(self.function.node, value, self.words.numpy, self.arrays)
         return [Replace(value, code(expanded("$itself", array.axis, self.words, is_array=one)))]
 
     def _copied(self, name: str, array: Array) -> str:
@@ -382,6 +409,22 @@ def _has_yield(function: FunctionNode) -> bool:
     return any(isinstance(n, ast.Yield | ast.YieldFrom) for n in ast.walk(function))
 
 
+def _unpacking(function: FunctionNode, name: str, count: int) -> tuple[ast.Assign, list[str]] | None:
+    """The statement `a, b = name` of a function's own body that alone mentions a parameter, with its names."""
+    for statement in function.body if isinstance(function.body, list) else ():
+        match statement:
+            case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Name(id=read)) if read == name:
+                names = [one.id for one in targets if isinstance(one, ast.Name)]
+                others = sum(isinstance(n, ast.Name) and n.id == name for n in ast.walk(function)) - 1
+                if len({*names}) == len(targets) == count and not others and not _asks_for_names(function):
+                    return statement, names
+    return None
+
+
+def _asks_for_names(function: FunctionNode) -> bool:
+    return any(isinstance(n, ast.Name) and n.id in NAMING for n in ast.walk(function))
+
+
 def _returned(function: FunctionNode) -> Iterator[ast.expr]:
     """The values that a function itself returns."""
     waiting: list[ast.AST] = list(function.body) if isinstance(function.body, list) else []
@@ -397,24 +440,23 @@ def _mentions(function: FunctionNode, name: str) -> bool:
     """Whether the body of a function mentions a name at all; one that asks for its names does."""
     body = function.body if isinstance(function.body, list) else [function.body]
     names = {n.id for statement in body for n in ast.walk(statement) if isinstance(n, ast.Name)}
-    return not names.isdisjoint({name, "locals", "vars", "eval", "exec"})
+    return not names.isdisjoint({name, *NAMING})
 
 
 def _reads(node: ast.AST, name: str) -> list[ast.Name]:
     return [n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)]
 
 
-def _only_read(function: FunctionNode, name: str) -> ast.Name | None:
-    """Where a parameter is read before it is bound anew by the statement that reads it; None where that is not so."""
-    assert isinstance(function.body, list)
-    for statement in function.body:
+def _only_read(body: Sequence[ast.stmt], name: str) -> ast.Name | None:
+    """Where a name is read before it is bound anew by the statement that reads it; None where that is not so."""
+    for statement in body:
         mentions = [n for n in ast.walk(statement) if isinstance(n, ast.Name) and n.id == name]
         if not mentions:
             continue
         reads = _reads(statement, name)
         if len(reads) != 1 or not isinstance(statement, ast.Assign) or _is_deferred(statement.value, reads[0]):
             return None
-        later = function.body[function.body.index(statement) + 1 :]
+        later = body[body.index(statement) + 1 :]
         bound = {n.id for t in statement.targets for n in ast.walk(t) if isinstance(n, ast.Name)}
         return reads[0] if name in bound or not any(_reads(s, name) for s in later) else None
     return None

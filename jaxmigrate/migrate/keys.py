@@ -22,10 +22,20 @@ PLAIN = ast.Assign | ast.AnnAssign | ast.Return | ast.Expr
 
 
 def key_parameters(function: Function, resolver: Resolver) -> frozenset[str]:
-    """The parameters that the first code to mention them gives `jax.random` for a key, whatever path a call takes."""
+    """The parameters that the first code to mention them gives `jax.random` for a key, whatever path a call takes.
+
+    And the names of the parts of one that is unpacked, `rng, state = carry`, of which the same holds.
+    """
     found = set()
-    for name in function.passed_names():
-        first = _first_mention(function.node, name)
+    body = [] if isinstance(function.node, ast.Lambda) else function.node.body
+    places = [(name, 0) for name in function.passed_names()]
+    for index, statement in enumerate(body):
+        if _may_leave(statement):
+            break
+        if isinstance(statement, ast.Assign) and unpacks_name(statement):
+            places += [(n.id, index + 1) for n in ast.walk(statement.targets[0]) if isinstance(n, ast.Name)]
+    for name, start in places:
+        first = _first_mention(function.node, name, start)
         calls = _always_called(first) if first is not None else ()
         if any(_takes_key(call, name, function, resolver) for call in calls):
             found.add(name)
@@ -65,11 +75,18 @@ def _declared(resolver: Resolver) -> dict[str, list[str]]:
     return found
 
 
-def _first_mention(function: FunctionNode, name: str) -> ast.expr | None:
-    """What the first statement to mention a name evaluates; None where that statement is no plain one."""
+def unpacks_name(statement: ast.Assign) -> bool:
+    """Whether a statement binds names to the parts of what one name stands for: `rng, state = carry`."""
+    target = statement.targets[0]
+    names = isinstance(target, ast.Tuple) and all(isinstance(one, ast.Name) for one in target.elts)
+    return names and len(statement.targets) == 1 and isinstance(statement.value, ast.Name)
+
+
+def _first_mention(function: FunctionNode, name: str, start: int) -> ast.expr | None:
+    """What the first statement from `start` on to mention a name evaluates; None where that is no plain one."""
     if isinstance(function, ast.Lambda):
         return function.body
-    for statement in function.body:
+    for statement in function.body[start:]:
         if _mentions(statement, name):
             return statement.value if isinstance(statement, PLAIN) else None
         if _may_leave(statement):

@@ -161,7 +161,10 @@ class MapParts:
     @staticmethod
     def _says_itself(plan: MapPlan, array: Array) -> bool:
         """Whether an argument shows what it is: it has a row for each device, is no array, or is global already."""
-        return array.static or (array.axis == 0 if array.split else plan.choice is not None and not array.own)
+        global_already = plan.choice is not None
+        return all(
+            one.static or (one.axis == 0 if one.split else global_already and not one.own) for one in array.leaves
+        )
 
     def _is_local(self, array: Array) -> bool:
         """Whether each process has rows of its own of an array, or all of one that others need not have."""

@@ -90,7 +90,7 @@ class MapWriter:
         """Whether a map that brings arguments to all devices can be compiled where it stands, once."""
         node = plan.site.node
         mapped = plan.site.mapped.expression if plan.site.mapped is not None else None
-        if is_decorator(node, self.module) or mapped is None or plan.whole_in:
+        if is_decorator(node, self.module) or mapped is None or plan.whole_in or plan.has_parts:
             return False
         donated = listed(plan.site, "donate_argnums", self.resolver)
         if donated is None or not all(i < len(plan.inputs) and plan.inputs[i].split for i in donated):

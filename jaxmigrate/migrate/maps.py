@@ -19,6 +19,7 @@ class Array:
     `split`: its spec names the mesh's axis, at the place `axis`; `drops`: the body sees no such axis, and results get
     it back. `fields` of it are stacked while the rest is the same on all devices; `method` copies it with other fields.
     `aligned` and `aligned_fields`: stacked, and over all processes. `own`: each process may have one of its own.
+    `parts` are those of a tuple whose parts differ, each of one spec: of the tuple itself nothing else is said.
     """
 
     split: bool
@@ -32,6 +33,12 @@ class Array:
     aligned: bool = False
     aligned_fields: frozenset[str] = frozenset()
     own: bool = False
+    parts: tuple[Array, ...] = ()
+
+    @property
+    def leaves(self) -> tuple[Array, ...]:
+        """Itself, or the parts of a tuple whose parts differ."""
+        return self.parts or (self,)
 
     @property
     def is_open(self) -> bool:
@@ -96,8 +103,13 @@ class MapPlan:
 
     @property
     def everything(self) -> tuple[Array, ...]:
-        """All arguments and outputs."""
-        return (*self.inputs, *self.outputs)
+        """All arguments and outputs, or the parts of those that are tuples of unlike ones."""
+        return (*(part for one in self.inputs for part in one.leaves), *self.outputs)
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether some argument is a tuple whose parts differ."""
+        return any(one.parts for one in self.inputs)
 
     @property
     def drops(self) -> bool:

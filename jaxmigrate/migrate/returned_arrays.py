@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 
+from jaxmigrate.migrate.keys import unpacks_name
 from jaxmigrate.program.scopes import FunctionNode
 
 ONE_ARRAY = frozenset(  # functions of jax.numpy that give one array, whatever they are given
@@ -15,9 +17,12 @@ ONE_ARRAY = frozenset(  # functions of jax.numpy that give one array, whatever t
 )
 
 
-def is_array(function: FunctionNode, value: ast.expr, numpy: str) -> bool:
-    """Whether a value that a function returns is surely one array; `numpy` is what its file calls jax.numpy."""
-    if _is_key(function, value) or _is_made(value, numpy):
+def is_array(function: FunctionNode, value: ast.expr, numpy: str, keys: Collection[str] = ()) -> bool:
+    """Whether a value that a function returns is surely one array; `numpy` is what its file calls jax.numpy.
+
+    `keys` are the names that stand for a key where they are parameters, or parts of one.
+    """
+    if _is_key(function, value, keys) or _is_made(value, numpy):
         return True
     if not isinstance(value, ast.Name) or isinstance(function, ast.Lambda):
         return False
@@ -47,7 +52,7 @@ def _is_name(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
 
-def _is_key(function: FunctionNode, value: ast.expr) -> bool:
+def _is_key(function: FunctionNode, value: ast.expr, keys: Collection[str]) -> bool:
     """Whether a returned value is surely one array: what `jax.random` gives, or a key that its `split` gave."""
     if isinstance(value, ast.Call):
         return ast.unparse(value.func).startswith("jax.random.") and not ast.unparse(value.func).endswith("impl")
@@ -59,7 +64,7 @@ def _is_key(function: FunctionNode, value: ast.expr) -> bool:
         if isinstance(s, ast.Assign)
         and any(isinstance(n, ast.Name) and n.id == value.id for t in s.targets for n in ast.walk(t))
     ]
-    return bool(bound) and all(_splits(s) for s in bound)
+    return bool(bound) and all(_splits(s) or (value.id in keys and unpacks_name(s)) for s in bound)
 
 
 def _splits(statement: ast.Assign) -> bool:

@@ -81,6 +81,8 @@ def _in_order(
 
 
 def _of_layout(choice: Choice) -> Array:
+    if choice.layout == "mixed":
+        return Array(split=False, parts=tuple(map(_of_layout, choice.parts)))
     fields = tuple(name for name, _ in choice.fields)
     return Array(
         split=choice.layout in ("split", "stacked"),

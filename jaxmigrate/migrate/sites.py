@@ -97,7 +97,9 @@ def _chosen_outputs(site: MappedSite, resolver: Resolver, choice: SiteChoice | N
 
 
 def _with_fields(name: str, choice: Choice) -> list[ArrayLayout]:
-    """An argument or output, and those of its fields that are laid out in another way."""
+    """An argument or output, its parts where they differ, and those of its fields that are laid out in another way."""
+    if choice.layout == "mixed":
+        return [one for i, part in enumerate(choice.parts) for one in _with_fields(f"{name}[{i}]", part)]
     fields = [_because(ArrayLayout(f"{name}.{field}", "stacked"), reason) for field, reason in choice.fields]
     grade: Grade | Literal[""] = choice.grade if choice.layout in ("replicated", "split") else ""
     facts = frozenset(one.fact for one in choice.leans if one.fact)

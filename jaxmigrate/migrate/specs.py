@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jaxmigrate.flow.layout.model import Place
 from jaxmigrate.migrate.maps import STACKED, Array, MapPlan
@@ -27,6 +27,9 @@ class Specs:
         """The spec of an argument or output; `own` is that of an object with stacked fields."""
         if array.static:
             return "None"
+        if array.parts:
+            texts = [self.of(part) for part in array.parts]
+            return texts[0] if len({*texts}) == 1 else display(texts)
         if array.fields and array.of is not None:
             return self._record(
                 array.of.name, array.of.fields, [self._split(n in array.fields) for n in array.of.fields]
@@ -103,12 +106,14 @@ def _nested(texts: Mapping[Place, str], place: Place) -> str:
 
 def _stacked(array: Array) -> Array:
     """An array as the mapped function's wrapper sees it: what is split without an axis to lose stays as it is."""
+    if array.parts:
+        return replace(array, parts=tuple(map(_stacked, array.parts)))
     return array if array.drops or array.fields or array.static else Array(split=False)
 
 
 def is_said_once(arrays: Sequence[Array], texts: Sequence[str]) -> bool:
     """Whether what is said of some arrays is the same, and can be said once: a tree has its own place, None is none."""
-    return len(set(texts)) == 1 and texts[0] != "None" and not any(array.fields for array in arrays)
+    return len(set(texts)) == 1 and texts[0] != "None" and not any(array.fields or array.parts for array in arrays)
 
 
 def display(parts: Sequence[str]) -> str:

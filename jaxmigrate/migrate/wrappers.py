@@ -22,7 +22,13 @@ def wrapper(plan: MapPlan, mapped: str | ast.expr, words: Words, room: int) -> t
     """
     axis, *others = {array.mapped for array in plan.outputs}
     names = _parameters(plan, mapped)
-    if any(a.fields for a in plan.everything) or others or names is None or _hides(mapped, names, words):
+    if (
+        any(a.fields for a in plan.everything)
+        or plan.has_parts
+        or others
+        or names is None
+        or _hides(mapped, names, words)
+    ):
         return None
     value, shown, parts = _value(plan, mapped, names, words)
     inputs = plan.inputs * len(names) if plan.whole_in else plan.inputs

@@ -372,7 +372,9 @@ class ProjectWriter:
 
     def _mapped_as(self, site: MappedSite) -> MapPlan | None:
         choice = self._choice(site)
-        unknown = choice is None or any(one.layout in ("stacked", "broadcast") for one in choice.arguments)
+        unknown = choice is None or any(
+            part.layout in ("stacked", "broadcast") for one in choice.arguments for part in one.leaves
+        )
         elsewhere = unknown and uses_other_devices(site.module, self.resolver)
         if elsewhere or lays_out_arguments(site, self.resolver, stacked=unknown):
             return None  # what is known to be global lies on all devices in their order

@@ -30,11 +30,14 @@ DOES = {
 }
 
 
-def of_plain(it: Interpreter, site: ast.expr, index: int) -> Blocker | None:
-    """Where an argument comes from that is not known to be stacked."""
+def of_plain(it: Interpreter, site: ast.expr, place: Sequence[int]) -> Blocker | None:
+    """Where an argument comes from that is not known to be stacked, or the part of one that is a tuple."""
+    index, *parts = place
     for call in it.maps.calls.values():
         if call.site is site and index < len(call.node.args):
             given = call.node.args[index]
+            for part in parts:
+                given = given.elts[part] if isinstance(given, ast.Tuple) and part < len(given.elts) else given
             return Blocker(NOT_ONE, call.module, given, _origin(it, given, call.module), MADE)
     return None
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
-from jaxmigrate.flow.layout.choices import Choice, SiteChoice
+from jaxmigrate.flow.layout.choices import Choice, SiteChoice, of_parts
 from jaxmigrate.flow.layout.groups import Groups
 from jaxmigrate.flow.layout.model import Op
 from jaxmigrate.flow.layout.values import Group
@@ -51,9 +51,9 @@ def aligned(
 
 def marked(groups: Groups, choice: SiteChoice, over_all: Collection[Group]) -> SiteChoice:
     """A site with those of its arrays that lie over all processes."""
-    every = [_marked(one, group, over_all) for one, group in groups.with_groups(choice)]
-    count = len(choice.arguments)
-    return replace(choice, arguments=tuple(every[:count]), outputs=tuple(every[count:]))
+    leaves = iter([_marked(one, group, over_all) for one, group in groups.with_groups(choice)])
+    arguments = [of_parts([next(leaves) for _ in one.parts]) if one.parts else next(leaves) for one in choice.arguments]
+    return replace(choice, arguments=tuple(arguments), outputs=tuple(leaves))
 
 
 def _marked(choice: Choice, root: Group | None, over_all: Collection[Group]) -> Choice:
@@ -69,7 +69,7 @@ def _fits(groups: Groups, root: Group, ops: Mapping[Group, Sequence[Op]], guarde
     given = [key for key in groups.keys_of(root) if key[0] == "argument"]
     if any(one.blockers for one in family) or not groups.on_host.isdisjoint(family):
         return False
-    if any(("plain", *key[1:3]) in groups.it.variables for key in given):
+    if any(("plain", *key[1:]) in groups.it.variables for key in given):
         return False
     firsts = (op for one in family for op in ops.get(one, ()) if op.kind == "first")
     return groups.kinds_of(root) <= ALIGNED and (guarded or all(op.fetched or op.form == "fetched" for op in firsts))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -15,7 +15,7 @@ from jaxmigrate.program.sites import MappedSite
 from jaxmigrate.program.trust import Assumption, Grade
 from jaxmigrate.program.values import Function
 
-Name = Literal["replicated", "split", "stacked", "broadcast", "static"]
+Name = Literal["replicated", "split", "stacked", "broadcast", "static", "mixed"]
 GLOBAL = ("replicated", "split")
 
 
@@ -37,7 +37,8 @@ class Choice:
     fields such an output has. `of` is the object's class where its specs can be an object of that class as well.
     `grade` is that of the evidence for a global layout, and `leans` is what it rests on beside proof;
     `ops` are the operations on its arrays, with their kinds. Of a stacked one `advice` is what to do about that, and
-    `story` all else that is known of it.
+    `story` all else that is known of it. `parts` are those of a tuple, of which one is mixed whose
+    parts have several layouts.
     """
 
     layout: Name
@@ -53,6 +54,23 @@ class Choice:
     ops: frozenset[tuple[ast.expr, str]] = frozenset()
     advice: str = ""
     story: tuple[str, ...] = ()
+    parts: tuple[Choice, ...] = ()
+
+    @property
+    def leaves(self) -> tuple[Choice, ...]:
+        """Itself, or its parts."""
+        return self.parts or (self,)
+
+
+def of_parts(parts: Sequence[Choice]) -> Choice:
+    """A tuple of arrays: what holds of all its parts, with the reason and advice of the first that has one."""
+    arrays = [one for one in parts if one.layout != "broadcast"] or [*parts]  # None has any layout
+    alike = len({(one.layout, one.aligned) for one in arrays}) == 1
+    told = next((one for one in arrays if one.reason is not None), arrays[0])
+    leans = dict.fromkeys(why for one in parts for why in one.leans)
+    ops = frozenset(op for one in parts for op in one.ops)
+    layout: Name = arrays[0].layout if alike else "mixed"
+    return replace(told, layout=layout, leans=tuple(leans), ops=ops, parts=tuple(parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +118,7 @@ class SiteChoice:
     def is_at_least(self, other: SiteChoice) -> bool:
         """Whether all its arrays have a global layout that have one in another choice for the same site."""
         outputs = dict(zip(self.tree.places, self.outputs, strict=False))
-        pairs = [*zip(other.arguments, self.arguments, strict=False)]
+        pairs = [pair for both in zip(other.arguments, self.arguments, strict=False) for pair in _side_by_side(*both)]
         pairs += [(one, outputs[p]) for p, one in zip(other.tree.places, other.outputs, strict=False) if p in outputs]
         return other.blocked is not None or not any(
             one.layout in GLOBAL and (self.blocked or now.layout not in GLOBAL) for one, now in pairs
@@ -109,21 +127,31 @@ class SiteChoice:
     @property
     def may_have_trees(self) -> bool:
         """Whether the specs of its arguments and outputs can be trees like these."""
-        every = (*self.arguments, *self.outputs)
+        every = self.every
         plain = not any(c.layout in ("broadcast", "static") or (c.fields and c.of is None) for c in every)
         return plain and not (self.keywords or self.by_rows or self.blocked)
 
     @property
     def needs_trees(self) -> bool:
         """Whether they have to be, or had better be."""
-        mixed = any(c.fields for c in (*self.arguments, *self.outputs))
+        mixed = any(c.fields for c in self.every)
         return bool(self.tree.named) or (mixed and self.may_have_trees)
 
     @property
     def is_global(self) -> bool:
         """Whether some argument or output is a global array, or a stacked one over all processes."""
-        every = (*self.arguments, *self.outputs)
-        return not self.blocked and any(c.aligned or c.layout in ("replicated", "split") for c in every)
+        return not self.blocked and any(c.aligned or c.layout in GLOBAL for c in self.every)
+
+    @property
+    def every(self) -> tuple[Choice, ...]:
+        """All arguments and outputs, or their parts."""
+        return (*(part for one in self.arguments for part in one.leaves), *self.outputs)
+
+
+def _side_by_side(one: Choice, other: Choice) -> list[tuple[Choice, Choice]]:
+    """The parts of an argument in two solutions."""
+    count = max(len(one.leaves), len(other.leaves))
+    return list(zip(one.parts or (one,) * count, other.parts or (other,) * count, strict=False))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from jaxmigrate.flow.layout.choices import Choice, Layouts, SiteChoice
+from jaxmigrate.flow.layout.choices import Choice, Layouts, SiteChoice, of_parts
 from jaxmigrate.program.trust import Assumption, Grade, Trust
 
 Solve = Callable[[Trust], tuple[Layouts, bool]]
+WEAKEST_FIRST: tuple[Grade, ...] = ("observed", "likely", "declared", "proven")
 
 
 def graded(solve: Solve, trust: Trust) -> Layouts:
@@ -65,13 +66,24 @@ def _at(choices: Sequence[Choice], index: int) -> Choice | None:
 
 
 def _array(choice: Choice, weaker: Sequence[tuple[Grade, Choice | None]], last: Grade) -> Choice:
-    """An argument or output with its grade."""
+    """An argument or output with its grade, that of its weakest part."""
+    if choice.parts:
+        each = [
+            _array(part, [(g, _part(other, i)) for g, other in weaker], last) for i, part in enumerate(choice.parts)
+        ]
+        grades = {one.grade for one in each}
+        return replace(of_parts(each), grade=next(g for g in WEAKEST_FIRST if g in grades))
     if choice.layout not in ("replicated", "split"):
         return replace(choice, leans=())
     for grade, other in weaker:
         if other is not None and _is_like(choice, other):
             return replace(choice, grade=grade, leans=choice.leans if grade != "proven" else ())
     return replace(choice, grade=last)
+
+
+def _part(choice: Choice | None, index: int) -> Choice | None:
+    """A part of an argument in another solution, where it may be no tuple."""
+    return choice.parts[index] if choice is not None and index < len(choice.parts) else choice
 
 
 def _is_like(one: Choice, other: Choice) -> bool:

@@ -15,7 +15,7 @@ from jaxmigrate.flow.layout.model import Key, Op, Place
 from jaxmigrate.flow.layout.site_facts import SiteFacts
 from jaxmigrate.flow.layout.values import Blocker, Group, told
 from jaxmigrate.flow.variance import AbstractValue, Level
-from jaxmigrate.flow.variance.lattice import OTHERS, Fields
+from jaxmigrate.flow.variance.lattice import OTHERS, Fields, tuple_of
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.values import Class, Instance
 
@@ -151,18 +151,31 @@ class Groups:
         """What a group was dropped for, or is blocked by; None where nothing is."""
         return self.dropped.get(root) or next(iter(root.blockers.values()), None)
 
-    def _argument(self, node: ast.expr, index: int) -> Group | None:
-        return self.it.groups.get(("argument", node, index))
+    def _argument(self, node: ast.expr, index: int, *part: int) -> Group | None:
+        return self.it.groups.get(("argument", node, index, *part))
+
+    def _size(self, node: ast.expr, index: int) -> int:
+        """How many parts an argument has that have layouts of their own; 0 where it has one."""
+        return self.it.maps.sizes.get((node, index), 0)
+
+    def _in_argument(self, node: ast.expr, index: int) -> list[Group]:
+        """The groups of an argument, one for each part of a tuple; what is in none stays as it is."""
+        size = self._size(node, index)
+        found = [self._argument(node, index, i) for i in range(size)] if size else [self._argument(node, index)]
+        return [group for group in found if group is not None]
 
     def _outputs(self, node: ast.expr) -> list[Group | None]:
         return [self.it.groups.get(("output", node, i)) for i in self.places[node]]
 
     def with_groups(self, choice: SiteChoice) -> list[tuple[Choice, Group | None]]:
-        """The arguments and outputs of a site, each with its group."""
+        """The arguments and outputs of a site, or their parts, each with its group."""
         node = choice.site.node
-        groups = [*(self._argument(node, i) for i in range(len(choice.arguments))), *self._outputs(node)]
-        roots = [group.find() if group is not None else None for group in groups]
-        return list(zip((*choice.arguments, *choice.outputs), roots, strict=True))
+        groups: list[tuple[Choice, Group | None]] = []
+        for index, one in enumerate(choice.arguments):
+            places: list[tuple[int, ...]] = [(index, i) for i in range(len(one.parts))] or [(index,)]
+            groups += [(part, self._argument(node, *at)) for part, at in zip(one.leaves, places, strict=True)]
+        groups += zip(choice.outputs, self._outputs(node), strict=True)
+        return [(one, group.find() if group is not None else None) for one, group in groups]
 
     def _returned(self, node: ast.expr) -> AbstractValue | None:
         return results.returned(self.it, node, self._given(node))
@@ -172,10 +185,17 @@ class Groups:
         return [self._given_one(node, i, axis) for i, axis in enumerate(self.facts.in_axes(node) or ())]
 
     def _given_one(self, node: ast.expr, index: int, axis: int | None) -> AbstractValue:
-        kind: Literal["array", "unknown"] = "unknown" if ("tree", node, index) in self.it.variables else "array"
-        group = self._argument(node, index)
+        size = self._size(node, index)
+        if size and axis is not None:
+            return tuple_of([self._given_part(node, axis, index, i) for i in range(size)])
+        return self._given_part(node, axis, index)
+
+    def _given_part(self, node: ast.expr, axis: int | None, *place: int) -> AbstractValue:
+        is_tree = len(place) > 1 or ("tree", node, *place) in self.it.variables
+        kind: Literal["array", "unknown"] = "unknown" if is_tree else "array"
+        group = self._argument(node, *place)
         if axis is not None and self._layout(group) != "replicated":
-            alike = ("plain", node, index) not in self.it.variables and group in self.alike
+            alike = ("plain", node, *place) not in self.it.variables and group in self.alike
             return AbstractValue(Level.NO if alike else Level.YES, kind=kind)
         fields = self._stacked_fields(group, self.it.sites[node].module) if axis is not None else ()
         cls = self.classes.get(group.find()) if group is not None and axis is not None else None

@@ -23,6 +23,7 @@ from jaxmigrate.flow.layout.values import (
     Ref,
     Site,
     Stage,
+    Tup,
     func,
     is_empty,
     is_tracked,
@@ -186,20 +187,42 @@ def _give(
     if not is_array and ("tree", site, index) not in it.variables:
         it.store(("tree", site, index), PLAIN, node, frame.module)
         it.touch(("site", site))
+    known = it.maps.sizes.get((site, index), 0)
+    are_tuples = it.maps.are_tuples(site, index, value)
+    if it.maps.sizes[site, index] != known:
+        it.touch(("site", site))
+    if are_tuples:
+        for place, part in enumerate(value.parts if isinstance(value, Tup) else ()):
+            if not (isinstance(part, Nothing) or (is_empty(part) and not it.final)):
+                _join_arrays(it, (site, index, place), part, node, frame)
+        return
+    for place in range(known):  # that other calls give parts of a tuple
+        group = it.groups.get(("argument", site, index, place))
+        if group is not None:
+            it.changed |= it.joined_group("argument", site, index).unify(group)
+            it.changed |= group.flatten()
+        if ("plain", site, index, place) in it.variables:
+            it.store(("plain", site, index), PLAIN, node, frame.module)
+    _join_arrays(it, (site, index), value, node, frame)
+
+
+def _join_arrays(it: Interpreter, at: tuple[object, ...], value: Abstract, node: ast.expr, frame: Frame) -> None:
+    """Arrays that reach a mapped function in one place share a representation, one layout for all of a container."""
     if not is_tracked(value) or leaves_plain(value):
         if is_tracked(value):
             reason = Stacked.MAP_STAYS.reason("is passed in a container with arrays that may have no device axis")
             it.block_all([value], reason, node, frame.module, MIXED)
         else:
             it.block_all([value], Stacked.MAP_STAYS.reason("is passed to a mapped function"), node, frame.module)
-        if ("plain", site, index) not in it.variables:
-            it.store(("plain", site, index), PLAIN, node, frame.module)
+        if ("plain", *at) not in it.variables:
+            it.store(("plain", *at), PLAIN, node, frame.module)
     else:
-        group = it.group_of(value)
+        is_part = len(at) > 2  # whose fields have no specs of their own
+        group = it.group([value]) if is_part else it.group_of(value)
         assert group is not None
-        it.joined_group("argument", site, index).unify(group)
-    if ("plain", site, index) in it.variables and ("argument", site, index) in it.groups:
+        it.joined_group("argument", *at).unify(group)
+    if ("plain", *at) in it.variables and ("argument", *at) in it.groups:
         reason = Stacked.MAP_STAYS.reason(
             "is an argument for which another call passes arrays that may have no device axis"
         )
-        it.changed |= it.groups["argument", site, index].block(Blocker(reason, frame.module, node, remedy=MIXED))
+        it.changed |= it.groups["argument", *at].block(Blocker(reason, frame.module, node, remedy=MIXED))

@@ -131,6 +131,13 @@ def returns_tuple(value: Value, resolver: Resolver, place: Place = (), depth: in
     return False
 
 
+def is_scan(value: Value, resolver: Resolver) -> bool:
+    """Whether a function is `partial(jax.lax.scan, step)`: its carry has the structure of its first argument."""
+    bound = value.arguments if isinstance(value, Partial) else ()
+    plain = len(bound) == 1 and bound[0].keyword is None
+    return plain and isinstance(value, Partial) and unwrapped(value, resolver) == External("jax.lax.scan")
+
+
 def gives_pair(value: Value, resolver: Resolver) -> bool:
     """Whether a function gives the parameters and the state of a network of haiku's, whose code is not in sight."""
     match unwrapped(value, resolver):

@@ -150,7 +150,8 @@ def _structure(it: Interpreter, site: ast.expr, count: int) -> Tree:
     shape = shape_of(it, site, count)
     function = only_value(it, site) if shape is not None and shape.parts is not None else None
     if function is not None and mapped_bodies.returns_tuple(function, it.resolver):
-        return _tuples(it, function, shape, ())
+        carry = it.maps.sizes.get((site, 0), 0) if mapped_bodies.is_scan(function, it.resolver) else 0
+        return _tuples(it, function, shape, (), carry > 0)
     unpacked = initializers.unpacked_into(it, site) if it.trust.likely else None
     if unpacked is None:
         return Tree(shape)
@@ -159,12 +160,13 @@ def _structure(it: Interpreter, site: ast.expr, count: int) -> Tree:
     return Tree(shape, (Tree(replace(shape or AbstractValue(), parts=None)),) * unpacked)
 
 
-def _tuples(it: Interpreter, function: Value, shape: AbstractValue | None, place: Place) -> Tree:
-    """The parts of a tuple that a function returns at a place, and theirs."""
+def _tuples(it: Interpreter, function: Value, shape: AbstractValue | None, place: Place, carries: bool) -> Tree:
+    """The parts of a tuple that a function returns at a place, and theirs; `carries`: a scan that is given a tuple."""
     parts = shape.parts if shape is not None else None
-    if parts is None or (place and not parts) or not mapped_bodies.returns_tuple(function, it.resolver, place):
+    is_tuple = mapped_bodies.returns_tuple(function, it.resolver, place) or (carries and place == (0,))
+    if parts is None or (place and not parts) or not is_tuple:
         return Tree(shape)
-    return Tree(shape, tuple(_tuples(it, function, part, (*place, i)) for i, part in enumerate(parts)))
+    return Tree(shape, tuple(_tuples(it, function, part, (*place, i), carries) for i, part in enumerate(parts)))
 
 
 # What the function that a site maps returns

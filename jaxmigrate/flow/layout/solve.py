@@ -10,14 +10,14 @@ from typing import cast
 from jaxmigrate.flow.layout import advice, initializers, mapped_bodies, observing, operations, presuming, results
 from jaxmigrate.flow.layout.aligned import aligned, marked
 from jaxmigrate.flow.layout.causes import NOT_FULL, NOT_ONE, Reason, Stacked
-from jaxmigrate.flow.layout.choices import Choice, Layouts, Name, OpChoice, Outputs, SiteChoice, Squeeze
+from jaxmigrate.flow.layout.choices import Choice, Layouts, Name, OpChoice, Outputs, SiteChoice, Squeeze, of_parts
 from jaxmigrate.flow.layout.groups import REPLICABLE, SLICED, SPLIT_FIELD, Groups
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Op, Place
 from jaxmigrate.flow.layout.numbers import gives_number
-from jaxmigrate.flow.layout.values import Blocker, Group, Nothing, Remedy, placed, told
+from jaxmigrate.flow.layout.values import Blocker, Group, Nothing, Remedy, Tup, placed, told
 from jaxmigrate.flow.variance import AbstractValue, Level
-from jaxmigrate.flow.variance.lattice import EQUAL, OTHERS, Cause, Fields, field_of
+from jaxmigrate.flow.variance.lattice import EQUAL, OTHERS, Cause, Fields, field_of, tuple_of
 from jaxmigrate.flow.variance.lattice import replace as replace_var
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.sites import mapped_values
@@ -25,6 +25,7 @@ from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import Function
 
 RESULTS = {"output", "first", "metrics"}
+UNDER_NONE = Stacked.MIXED.reason("is a stacked array under in_axes=None")
 
 
 @dataclass(frozen=True)
@@ -135,17 +136,20 @@ class Solver(Groups):
                     changed |= self._drop(group, reason)
             else:
                 for index, axis in enumerate(self.facts.in_axes(node) or ()):
-                    if axis is None:
-                        changed |= self._drop(
-                            self._argument(node, index), Stacked.MIXED.reason("is a stacked array under in_axes=None")
-                        )
-                    elif node in self.by_rows:
-                        changed |= self._drop(self._argument(node, index), NOT_ONE)
+                    changed |= self._drop_argument(node, index, axis)
                 if node in self.by_rows:
                     for output in self._outputs(node):
                         if output is not None and not self._is_result(output.find()):
                             changed |= self._drop(output, NOT_FULL)
         return changed
+
+    def _drop_argument(self, node: ast.expr, index: int, axis: int | None) -> bool:
+        """The arrays of an argument that is not mapped, or of which a call may have slices for fewer devices."""
+        if axis is not None and node not in self.by_rows:
+            return False
+        reason = UNDER_NONE if axis is None else NOT_ONE
+        dropped = [self._drop(group, reason) for group in self._in_argument(node, index)]
+        return any(dropped)
 
     def _gives_results(self, node: ast.expr) -> bool:
         """Whether a site gives something of which only one device's is taken, whatever number of devices it runs on."""
@@ -169,8 +173,7 @@ class Solver(Groups):
         """Whether every call has a slice for each device: some argument was made with as many."""
         axes = self.facts.in_axes(node) or ()
         known = [i for i, axis in enumerate(axes) if axis == 0 and ("plain", node, i) not in self.it.variables]
-        groups = [self._argument(node, i) for i in known]
-        return any(c is not None and self._is_full(c) for c in groups)
+        return any(self._is_full(group) for i in known for group in self._in_argument(node, i))
 
     def _is_full(self, group: Group) -> bool:
         kinds = self.kinds_of(group.find())
@@ -266,7 +269,11 @@ class Solver(Groups):
         output = self._outputs(node)[index]
         if output is None or node not in self.it.assumed.reducing:
             return False
-        return any(_is_group(self._argument(node, i), output) for i in presuming.states(self.it, node))
+        return any(self._is_in(node, i, output) for i in presuming.states(self.it, node))
+
+    def _is_in(self, node: ast.expr, index: int, group: Group) -> bool:
+        """Whether an argument is, or has among its parts, an array of a group."""
+        return any(one.find() is group.find() for one in self._in_argument(node, index))
 
     def _kept_equal(
         self, part: AbstractValue, trusted: AbstractValue, node: ast.expr, index: int
@@ -277,7 +284,7 @@ class Solver(Groups):
         """
         why = self._initialized(node, index, "keeps its state the same on every device")
         output, states = self._outputs(node)[index], presuming.states(self.it, node)
-        places = [i for i in states if output is not None and _is_group(self._argument(node, i), output)]
+        places = [i for i in states if output is not None and self._is_in(node, i, output)]
         learned = all(states[i] for i in places)
         if not part.fields or (learned and _is_only_unknown(trusted)):
             own = not _is_only_unknown(trusted) or (not learned and initializers.keeps_statistics(self.it))
@@ -445,15 +452,28 @@ class Solver(Groups):
     def _behind(self, node: ast.expr, index: int, name: str) -> Reason | Blocker | None:
         """Why an argument stays stacked without which an output would not: it would be replicated for all else."""
         given = self._given(node)
-        reasons = [self._spoils(self._argument(node, i)) for i in range(len(given))]
+        reasons = [
+            next((why for one in self._parts(node, i) if (why := self._spoils(one))), None) for i in range(len(given))
+        ]
         if not any(reasons):
             return None
-        pairs = zip(given, reasons, strict=True)
-        hoped = [replace_var(one, level=Level.NO, fields=None) if why else one for one, why in pairs]
+        hoped = [self._hoped(node, i, one) if reasons[i] else one for i, one in enumerate(given)]
         part = results.parts_at(results.returned(self.it, node, hoped), self.places[node], self.named[node])[index]
         if part is None or (field_of(part, name) if name else part).level != Level.NO:
             return None
         return next(why for why in reasons if why)
+
+    def _parts(self, node: ast.expr, index: int) -> list[Group | None]:
+        """The groups of the parts of an argument, or its own; None for what is in no group."""
+        size = self._size(node, index)
+        return [self._argument(node, index, i) for i in range(size)] or [self._argument(node, index)]
+
+    def _hoped(self, node: ast.expr, index: int, given: AbstractValue) -> AbstractValue:
+        """An argument as it would be if nothing that is replicated for all else stayed stacked."""
+        if not self._size(node, index) or given.parts is None:
+            return replace_var(given, level=Level.NO, fields=None)
+        pairs = zip(given.parts, self._parts(node, index), strict=True)
+        return tuple_of([replace_var(one, level=Level.NO) if self._spoils(group) else one for one, group in pairs])
 
     def _spoils(self, group: Group | None) -> Reason | Blocker | None:
         """Why arrays that nothing but that keeps from being replicated stay stacked, all or some fields of them."""
@@ -557,24 +577,33 @@ class Solver(Groups):
         if axis is None:
             static = self.facts.positions(node, "static_broadcasted_argnums") or ()
             return Choice("static" if index in static else "broadcast")
-        group = self._argument(node, index)
+        size = self._size(node, index)
+        if size:
+            return of_parts([self._part_choice(node, (index, i), module) for i in range(size)])
+        return self._part_choice(node, (index,), module)
+
+    def _part_choice(self, node: ast.expr, place: tuple[int, ...], module: Module) -> Choice:
+        """The layout of an argument under axis 0, or of a part of one that is a tuple."""
+        group = self._argument(node, *place)
         layout = self._layout(group)
-        if group is None and self._is_none(node, index):
+        if group is None and self._is_none(node, *place):
             return Choice("broadcast")
         if layout is None:
-            return self._stacked(group, module, advice.of_plain(self.it, node, index) if group is None else None)
+            return self._stacked(group, module, advice.of_plain(self.it, node, place) if group is None else None)
         fields = self._stacked_fields(group, module)
         choice = Choice(layout, leans=self._leans_of(group), ops=self._ops_of(group))
         if group is None or not fields:
             return choice
         return replace(choice, fields=fields, method=self._method(group.find()), of=self._of(group, node))
 
-    def _is_none(self, node: ast.expr, index: int) -> bool:
+    def _is_none(self, node: ast.expr, index: int, *part: int) -> bool:
         """Whether every call of a map gives None in one place: a tree without arrays, for which any spec will do."""
-        if node in self.it.blockers.escaped or ("plain", node, index) in self.it.variables:
+        if node in self.it.blockers.escaped or ("plain", node, index, *part) in self.it.variables:
             return False
         given = [call.arguments for call in self.it.maps.calls.values() if call.site is node]
         values = [one[index] for one in given if index < len(one)]
+        for i in part:
+            values = [one.parts[i] for one in values if isinstance(one, Tup)]
         return bool(values) and all(isinstance(value, Nothing) and value.none for value in values)
 
     def _output_choice(self, node: ast.expr, place: Place, module: Module) -> Choice:
@@ -648,10 +677,6 @@ def _depends(cause: Cause, module: Module) -> str:
     if cause.node is None:
         return f": it may depend on {what}"
     return f": it may depend on {placed(what, cause.node, cause.module or module, module)}"
-
-
-def _is_group(one: Group | None, other: Group) -> bool:
-    return one is not None and one.find() is other.find()
 
 
 def _is_only_unknown(value: AbstractValue) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from jaxmigrate.flow.layout import module_names
 from jaxmigrate.flow.layout.model import Given, Loan, Op, SiteCall
-from jaxmigrate.flow.layout.values import Abstract, Blocker, Group, Method
+from jaxmigrate.flow.layout.values import Abstract, Blocker, Group, Method, Tup
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.scopes import FunctionNode
 from jaxmigrate.program.trust import Assumption
@@ -37,6 +37,16 @@ class Maps:
     bound_sites: set[ast.expr] = field(default_factory=set)  # attributes of objects: a call may give them the object
     unmapped: set[ast.expr] = field(default_factory=set)  # calls that may be of other than mapped functions
     records: dict[object, Class | None] = field(default_factory=dict)  # the classes of what calls make, if it is one
+    sizes: dict[tuple[ast.expr, int], int] = field(
+        default_factory=dict
+    )  # of tuples given to a site; 0 where not all are
+
+    def are_tuples(self, site: ast.expr, index: int, value: Abstract) -> bool:
+        """Whether an argument is a tuple of as many parts at every call, this one too."""
+        size = len(value.parts) if isinstance(value, Tup) and not value.names else 0
+        if self.sizes.setdefault((site, index), size) != size:
+            self.sizes[site, index] = 0
+        return self.sizes[site, index] > 0
 
 
 @dataclass(slots=True)
