@@ -177,8 +177,13 @@ class AxisWalk:
     calls: dict[FunctionNode, list[ast.Call]] = made(factory=dict)
 
 
-def walk_axes(modules: Iterable[Module], resolver: Resolver, leads: MapPrefilter) -> AxisWalk:
-    """Every use of an axis by a collective inside a map, once for each environment in which it can run."""
+def walk_axes(
+    modules: Iterable[Module], resolver: Resolver, leads: MapPrefilter, passed: Iterable[Application] = ()
+) -> AxisWalk:
+    """Every use of an axis by a collective inside a map, once for each environment in which it can run.
+
+    `passed` are maps of what functions of the program are given, each with what that is.
+    """
     walk = AxisWalk(resolver, leads)
     for module in modules:
         wanted = {*leads.calls(module), *_named_vmaps(module)}
@@ -188,6 +193,8 @@ def walk_axes(modules: Iterable[Module], resolver: Resolver, leads: MapPrefilter
         for node in module.table.own_scope:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and may_be_mapped(node, module, leads):
                 _enter(walk, resolver.decorated(node, module), Frame(module))
+    for one in passed:
+        _enter(walk, one, Frame(one.module))
     return walk
 
 

@@ -17,6 +17,7 @@ from jaxmigrate.flow.guards import is_within_raises
 from jaxmigrate.flow.map_prefilter import MapPrefilter
 from jaxmigrate.flow.mapped_calls import JITS
 from jaxmigrate.flow.mapped_methods import MappedMethods
+from jaxmigrate.flow.maps_of_callers import maps_of_callers
 from jaxmigrate.flow.meshes import MeshCall, mesh_call
 from jaxmigrate.flow.operations import is_device_map
 from jaxmigrate.flow.pipelines import keys_given
@@ -79,6 +80,7 @@ class Facts:
         self._given: dict[DeviceMap, tuple[frozenset[int], frozenset[str]]] = {}
         self._taken: dict[Module, dict[ast.Call, list[Taken]]] = {}
         self._unbound: frozenset[ast.AST] | None = None
+        self._unknown_maps: list[Application] = []  # of functions that are not in sight where they stand
         self._by_name: dict[Module, dict[str, list[ast.Call]]] = {}
 
     @cached_property
@@ -89,7 +91,7 @@ class Facts:
     @cached_property
     def axes(self) -> AxisWalk:
         """Which axes are bound where."""
-        return walk_axes(self.modules, self.resolver, self.leads)
+        return walk_axes(self.modules, self.resolver, self.leads, [made for made, _ in self._passed_maps])
 
     @property
     def axis_uses(self) -> list[AxisUse]:
@@ -130,7 +132,29 @@ class Facts:
     @cached_property
     def all_maps(self) -> list[DeviceMap]:
         """Every pmap and shard_map of a function in sight, or of something made of one."""
+        known = {one.application.node for one in self._direct_maps}
+        passed = [(made, at) for made, at in self._passed_maps if made.node is at or made.node not in known]
+        return [*self._direct_maps, *(found for made, at in passed for found in self._made_by(made, at))]
+
+    @cached_property
+    def _direct_maps(self) -> list[DeviceMap]:
         return [found for module in self.modules for found in self._device_maps(module)]
+
+    @cached_property
+    def _passed_maps(self) -> list[tuple[Application, ast.AST]]:
+        """What functions of the program are given to map, and what others have for a method, each with its map."""
+        callers = maps_of_callers(self.resolver)
+        direct = self._direct_maps
+        found: list[tuple[Application, ast.AST]]
+        found = [(made, one.node) for one in self._unknown_maps for made in callers.of(one)]
+        for one in direct:
+            if one.axes is None and one.within is None:
+                found += [(made, one.application.node) for made in callers.of(one.application)]
+            found += [(made, one.application.node) for made in callers.overriding(one.application, one.function)]
+        return found
+
+    def _made_by(self, made: Application, mapping: ast.AST) -> Iterator[DeviceMap]:
+        return (replace(found, within=mapping) for found in self._device_map(made))
 
     @cached_property
     def device_maps(self) -> list[DeviceMap]:
@@ -244,6 +268,8 @@ class Facts:
             if operand is not None and function is not None:
                 axes = map_axes(name, value.arguments, self.resolver, {}, (value.node, value.module))
                 yield DeviceMap(name, value, function, axes, operand, None if within is None else within.node)
+            else:
+                self._unknown_maps.append(value)
 
     def in_maps(self, code: str, find: Find) -> Iterator[Finding]:
         """What a rule finds in readings of maps' bodies, each once, and only if it does without trust as well."""

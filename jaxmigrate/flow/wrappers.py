@@ -64,7 +64,7 @@ def _map_of(value: Value, given: Given, resolver: Resolver) -> Application | Non
         return None
     if value.callee.name not in DEVICE_MAPS or not value.arguments:
         return None
-    made = _filled(value, given, resolver)
+    made = filled(value, given, resolver)
     assert isinstance(made, Application)
     before, after = argument(value.arguments, 0, "fun", "f"), argument(made.arguments, 0, "fun", "f")
     return made if before != after else None
@@ -108,7 +108,7 @@ def _expanded(value: Value, given: Given, resolver: Resolver, depth: int) -> tup
         returned = tuple(one for one in returned if not isinstance(one, Parameter))
     if inside is None or len(returned) != 1:
         return None, given
-    return _expanded(_filled(returned[0], inside, resolver), inside, resolver, depth - 1)
+    return _expanded(filled(returned[0], inside, resolver), inside, resolver, depth - 1)
 
 
 def _bound(wrapper: Function, arguments: tuple[Argument, ...], given: Given) -> Given | None:
@@ -130,12 +130,15 @@ def _bound(wrapper: Function, arguments: tuple[Argument, ...], given: Given) -> 
     return {**given, **{(wrapper.node, name): one for name, one in found.items()}}
 
 
-def _filled(value: Value, given: Given, resolver: Resolver) -> Value:
+def filled(value: Value, given: Given, resolver: Resolver) -> Value:
     """A call or partial with what its parameters stand for among its arguments."""
     if not isinstance(value, Application | Partial):
         return value
     arguments = tuple(one for argument in value.arguments for one in _standing_for(argument, given, resolver))
-    callee = _filled(value.callee, given, resolver)
+    callee = filled(value.callee, given, resolver)
+    if isinstance(callee, Parameter) and len(known := given.get((callee.function, callee.name), ())) == 1:
+        values = resolver.argument_values(known[0])  # of `partial(fn, self)`
+        callee = values[0] if len(values) == 1 else callee
     return replace(value, callee=callee, arguments=arguments)
 
 
@@ -145,7 +148,7 @@ def _standing_for(argument: Argument, given: Given, resolver: Resolver) -> Itera
     value = values[0] if len(values) == 1 else None
     if isinstance(value, Parameter):
         known = given.get((value.function, value.name))
-    if isinstance(value, Application | Partial) and (inner := _filled(value, given, resolver)) != value:
+    if isinstance(value, Application | Partial) and (inner := filled(value, given, resolver)) != value:
         yield replace(argument, value=inner)
     elif known is None:
         yield argument

@@ -14,7 +14,7 @@ from jaxmigrate.flow.facts import AXES, Facts, Place
 from jaxmigrate.flow.readings import DeviceMap, is_checked
 from jaxmigrate.flow.specs import spec_calls
 from jaxmigrate.flow.variance import AbstractValue, Level, Reading, Reduction
-from jaxmigrate.flow.variance.lattice import BESIDE, GIVEN, MEAN, OF_EQUAL, TOTAL, UNREDUCED
+from jaxmigrate.flow.variance.lattice import BESIDE, GIVEN, MEAN, OF_EQUAL, OPAQUE, TOTAL, UNREDUCED
 from jaxmigrate.flow.variance.means import is_scaled, sum_of_means
 from jaxmigrate.program.collectives import PMAPS, SHARD_MAPS
 from jaxmigrate.program.modules import Module
@@ -188,14 +188,15 @@ def _is_of_averaged_loss(reduction: Reduction, reading: Reading) -> bool:
     Only where the loss is out of sight: one in sight is a mean or none. What counts examples, to divide by their
     number, would be summed as well under such a name, or tell by a name that it counts devices.
     """
-    seen = any(leaf.gradient and leaf.level == Level.YES for leaf in _leaves(reduction.operand))
+    leaves = _leaves(reduction.operand)
+    seen = any(leaf.gradient and leaf.level == Level.YES and OPAQUE not in leaf.marks for leaf in leaves)
     if seen or not _is_of_gradients(reduction.operand) or _counts_devices(reduction.node, reduction.module):
         return False
     if any(_is_count(one) and not _is_of_gradients(one.operand) for one in _sums(reading)):
         return False
     means = (one.operand for one in reading.reductions if one.name == "jax.lax.pmean")
-    leaves = (leaf for one in means for leaf in _leaves(one))
-    return any(BESIDE in leaf.marks and TOTAL not in leaf.marks and leaf.level != Level.NO for leaf in leaves)
+    averaged = (leaf for one in means for leaf in _leaves(one))
+    return any(BESIDE in leaf.marks and TOTAL not in leaf.marks and leaf.level != Level.NO for leaf in averaged)
 
 
 def _counts_devices(node: ast.AST, module: Module) -> bool:

@@ -11,6 +11,7 @@ from jaxmigrate.flow.variance import (
     externals,
     methods,
     objects,
+    out_of_sight,
     statements,
     transforms,
 )
@@ -20,6 +21,7 @@ from jaxmigrate.flow.variance.lattice import (
     DATA,
     EQUAL,
     NO_CAUSE,
+    OPAQUE,
     OTHERS,
     AbstractValue,
     Callee,
@@ -131,14 +133,11 @@ def apply(
     methods.note_update_by(run, _label(node), arguments, node, frame)
     run.change_given(_label(node), arguments)
     made = run.hidden(_label(node), union([*arguments.all(), at_rest(function)]), node)
-    if run.mode.lenient and _is_any(function):
+    if run.mode.lenient and out_of_sight.may_be_any(run, function, arguments):
         made = replace(made, level=min(made.level, Level.MAY), marks=made.marks - {DATA})
+    elif run.mode.lenient and isinstance(function.static, Parameter):
+        made = replace(made, marks=made.marks | {OPAQUE})
     return fresh(made, node, arguments)
-
-
-def _is_any(function: AbstractValue) -> bool:
-    """Whether what is called may be any function of the program, one that reduces among them."""
-    return isinstance(function.static, Parameter)
 
 
 def at_rest(function: AbstractValue) -> AbstractValue:

@@ -16,6 +16,7 @@ from jaxmigrate.flow.variance import (
     means,
     methods,
     objects,
+    out_of_sight,
     transforms,
 )
 from jaxmigrate.flow.variance.callees import Bound, Pure, Transformed
@@ -149,6 +150,8 @@ def _unknown(run: Run, name: str, arguments: Arguments, node: ast.Call | None) -
         return AbstractValue(kind="array")  # for rules: one number for the devices of a process
     if run.mode.lenient and name == KERNEL_CALL:
         return AbstractValue(callee=Pure(Level.NO, reduces=_sends(run)))
+    if out_of_sight.is_plain(run, name, arguments):
+        return out_of_sight.computed(run, arguments, node)
     cause = run.cause(name, node, host=library.is_host_source(name))
     escaping_callbacks.run_all(run, arguments.all())
     if run.mode.trusting and not library.may_tell_devices(name):

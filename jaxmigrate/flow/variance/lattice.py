@@ -36,6 +36,7 @@ OWN_LENGTH = "the lengths of a device's own block, or their product"
 SHAPED = "the shape of a value that is equal everywhere"
 GATHERED = "all devices' values side by side, which JAX takes for a value of each device's own"
 STARTED = "an optimizer's state that the body itself starts from"
+OPAQUE = "what a function computes that is not in sight"
 OTHERS = "*"  # the entries of an object that are not listed by name
 EACH = "[]"  # what an iterator gives each time
 

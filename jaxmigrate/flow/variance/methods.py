@@ -7,7 +7,7 @@ import ast
 import re
 from collections.abc import Callable, Sequence
 
-from jaxmigrate.flow.variance import escaping_callbacks, means, objects, transforms
+from jaxmigrate.flow.variance import escaping_callbacks, means, objects, out_of_sight, transforms
 from jaxmigrate.flow.variance.callees import Method, Pure, Transformed
 from jaxmigrate.flow.variance.frames import Arguments, Frame, fresh, reachable
 from jaxmigrate.flow.variance.lattice import (
@@ -18,6 +18,7 @@ from jaxmigrate.flow.variance.lattice import (
     STARTED,
     STATISTICS,
     AbstractValue,
+    Fields,
     Level,
     certainly,
     dict_of,
@@ -86,6 +87,12 @@ def call(
         return run.apply(known, arguments, node, frame)
     if receiver.fields is not None and name in receiver.fields:
         return run.apply(receiver.fields[name], arguments, node, frame)
+    if run.mode.lenient and out_of_sight.knows_axis(run, receiver):
+        arguments = Arguments(
+            tuple(map(out_of_sight.perhaps_reduced, arguments.given)),
+            Fields({key: out_of_sight.perhaps_reduced(one) for key, one in arguments.named.items()}),
+            arguments.rest,
+        )
     _note_update(run, name, receiver, arguments, node, frame)
     run.derived |= name in DEFINERS and any(one.level != Level.NO for one in arguments.all())
     if name in CASES and not (name in OVERRIDABLE and _is_overridden(run, name)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from jaxmigrate.flow.variance import collectives
+from jaxmigrate.flow.variance import collectives, out_of_sight
 from jaxmigrate.flow.variance.callees import Transformed
 from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.lattice import (
@@ -13,6 +13,7 @@ from jaxmigrate.flow.variance.lattice import (
     GIVEN,
     MEAN,
     OF_EQUAL,
+    OPAQUE,
     SCATTERED,
     SHARE,
     UNREDUCED,
@@ -118,7 +119,7 @@ def _gradient(
     depends = out if plain else unreduced(run, made.callee, arguments, node, frame)
     loss, aux = (_part(out, 0), rebuilt(_part(out, 1), (node, "aux"))) if has_aux else (out, None)
     source = _part(depends, 0) if has_aux else depends
-    in_sight = not source.host and run.known_callee(made.callee) is not None
+    in_sight = not source.host and (run.known_callee(made.callee) is not None or out_of_sight.is_loss(run, made.callee))
     of_equal = _of_equal(options.get("argnums", _nth(made.given, 0)), arguments)
     # A loss with a reduction in it may be of parameters that are divided among the devices, unless they are replicated;
     # a derivative of its own may then reduce, too.
@@ -131,7 +132,7 @@ def _gradient(
         inner=loss.reduced and loss.level == Level.NO and run.customs == before[1],
         host=source.host,
         kind="tree",
-        marks=frozenset([OF_EQUAL] if of_equal else []) | (loss.marks & {MEAN, SHARE}),
+        marks=frozenset([OF_EQUAL] if of_equal else []) | (loss.marks & {MEAN, SHARE, OPAQUE}),
     )
     if run.gathered > gathered and _of_own(options.get("argnums", _nth(made.given, 0)), arguments):
         one = replace(one, marks=one.marks | {SCATTERED})
