@@ -26,6 +26,7 @@ CODE = "JM110"
 SHARDED = {name: int(position) for name, position in valued("shards").items()}
 FROM_CALLBACK = "jax.make_array_from_callback"
 KEY_TYPES = re.compile("PRNGKey|KeyArray")
+FLAT_KEYS = re.compile(r"split\([^\n]*\)\.(flatten|ravel|reshape)\(")  # of which a block is one key again
 KEYED = "jax.random."
 MAKES_KEYS = frozenset({"jax.random.PRNGKey", "jax.random.key", "jax.random.wrap_key_data", "jax.random.key_data"})
 
@@ -100,6 +101,8 @@ def _too_long(
 def _of_keys(found: DeviceMap, given: list[Given], facts: Facts) -> Iterator[Finding]:
     """Keys that are split among the devices, whose block is an array of keys and is used as if it were one."""
     function = found.function
+    if any(FLAT_KEYS.search(module.text) for module in facts.resolver.project.program):
+        return
     own = Evaluator(function.node, function.module, facts.resolver)
     for one in given:
         if one.block is None or not one.block.dims or not one.block.dims[0]:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from jaxmigrate.flow.dispatch import entries
+from jaxmigrate.flow.receivers import methods as methods_of
 from jaxmigrate.flow.variance import (
     escaping_callbacks,
     externals,
@@ -133,6 +134,7 @@ def apply(
     methods.note_update_by(run, _label(node), arguments, node, frame)
     run.change_given(_label(node), arguments)
     made = run.hidden(_label(node), union([*arguments.all(), at_rest(function)]), node)
+    made = at_least(made, run.variables)  # of the layers of a network
     if run.mode.lenient and out_of_sight.may_be_any(run, function, arguments):
         made = replace(made, level=min(made.level, Level.MAY), marks=made.marks - {DATA})
     elif run.mode.lenient and isinstance(function.static, Parameter):
@@ -207,8 +209,10 @@ def known_callee(run: Run, function: AbstractValue) -> Callee | None:
     if function.callee is not None:
         return function.callee
     static = function.static
-    if isinstance(static, Instance) and not externals.is_network(run, static.cls):
-        found = [v for v in run.resolver.attribute(static, "__call__") if isinstance(v, Function)]
+    if isinstance(static, Instance) and (run.applying or not externals.is_network(run, static.cls)):
+        own = run.resolver.attribute(static, "__call__")
+        inner = methods_of(static, "__call__", run.resolver) if run.applying else own
+        found = [v for v in inner if isinstance(v, Function)]
         return Closure(found[0], receiver=function) if len(found) == 1 else None
     return _static_callee(run, static) if static is not None else None
 
@@ -303,6 +307,8 @@ def enter(run: Run, closure: Closure, arguments: Arguments) -> AbstractValue:
         run.shadowed,
         run.doubt > 0,
         run.batched > 0,
+        run.variables,
+        run.applying > 0,
     )
     if closure.frame is None and key in run.memo:
         result, customs, cleared, before = run.memo[key]

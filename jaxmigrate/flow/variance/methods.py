@@ -7,7 +7,7 @@ import ast
 import re
 from collections.abc import Callable, Sequence
 
-from jaxmigrate.flow.variance import escaping_callbacks, means, objects, out_of_sight, transforms
+from jaxmigrate.flow.variance import escaping_callbacks, means, networks, objects, out_of_sight, transforms
 from jaxmigrate.flow.variance.callees import Method, Pure, Transformed
 from jaxmigrate.flow.variance.frames import Arguments, Frame, fresh, reachable
 from jaxmigrate.flow.variance.lattice import (
@@ -78,6 +78,9 @@ def call(
     if receiver.static == objects.TREE_STRUCTURE and name == "unflatten":
         filled = fresh(certainly(union(map(whole, arguments.all()))), node, arguments)
         return unsure(filled, run.cause(name, node)) if _has_own_nodes(run) else filled
+    reduced = networks.applied(run, receiver, name, arguments, node, frame)
+    if reduced is not None:
+        return reduced
     known = objects.attribute(run, receiver, name)
     method = known.callee
     hidden = isinstance(method, Method) and method.name == name and method.receiver == receiver

@@ -137,6 +137,9 @@ class Run:
     untold: Cause = NO_CAUSE  # of the last test that processes may not agree on
     spills: Level | None = None
     escaped: set[object] = made(factory=set)  # where what was stored outside may have been made
+    applying: int = 0  # how many networks deep
+    in_networks: int = 0  # how many reductions were noted there
+    variables: Level = Level.NO  # of the networks that are applied
     derived: bool = False  # a derivative was defined that sees what differs
     gave_up: bool = False
 
