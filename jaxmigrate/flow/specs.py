@@ -9,6 +9,7 @@ from jaxmigrate.flow.axis_symbols import has_symbols
 from jaxmigrate.flow.axis_values import axis_names
 from jaxmigrate.flow.variance import AbstractValue, Level, dict_of, tuple_of
 from jaxmigrate.flow.variance.library import MUTATORS
+from jaxmigrate.flow.written_specs import worked_out
 from jaxmigrate.program.collectives import SPECS
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
@@ -22,7 +23,8 @@ def spec_axes(node: ast.expr, module: Module, resolver: Resolver, *, symbols: bo
 
 def _axes_of(value: Value, resolver: Resolver, *, symbols: bool) -> frozenset[str] | None:
     if not isinstance(value, Application) or not isinstance(value.callee, External) or value.callee.name not in SPECS:
-        return None
+        known = worked_out(value, resolver)
+        return None if known is None else frozenset(axis for entry in known for axis in entry)
     names: set[str] = set()
     for one in value.arguments:
         if one.keyword == "*" and one.expression is not None:

@@ -22,6 +22,7 @@ from jaxmigrate.flow.blocks.parts import (
     statistic,
 )
 from jaxmigrate.flow.counts import entries
+from jaxmigrate.flow.written_specs import worked_out
 from jaxmigrate.program.collectives import AXIS_POSITIONS, GRADIENTS, SPECS, argument, axis_given
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, call_arguments, returned_by
@@ -57,7 +58,8 @@ def spec_block(node: ast.expr, module: Module, resolver: Resolver) -> Block | No
     """The block that a PartitionSpec makes of an array; None where some of its entries are not in sight."""
     value = resolver.value(node, module)
     if not isinstance(value, Application) or not isinstance(value.callee, External) or value.callee.name not in SPECS:
-        return None
+        found = worked_out(value, resolver)
+        return None if found is None else Block(tuple(frozenset(entry) for entry in found), False)
     if any(one.keyword is not None or one.expression is None for one in value.arguments):
         return None
     return Block(tuple(_entry(one, resolver) for one in value.arguments), False)

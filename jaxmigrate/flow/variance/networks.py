@@ -35,7 +35,7 @@ def applied(
     if len(found) != 1 or len(run.active) > DEEPEST:
         return None
     called = _method(arguments)
-    closures = [one for one in methods(found[0], called, run.resolver)] if called else []
+    closures = list(methods(found[0], called, run.resolver)) if called else []
     if len(closures) != 1:
         return None
     variables = arguments.given[0]
