@@ -293,7 +293,7 @@ def _made(run: Run, key: Application, factory: Function, arguments: Sequence[Arg
 def enter(run: Run, closure: Closure, arguments: Arguments) -> AbstractValue:
     """Calls a function of the project: reads its body, or remembers what that gave."""
     node = closure.function.node
-    if len(run.active) > DEEPEST or node in run.active or run.work > MOST_WORK:
+    if len(run.active) > DEEPEST or node in run.active or run.work > run.most_work:
         # what calls itself on a part of gradients gives gradients back, unless it is what reduces them
         again = run.mode.lenient and node in run.active and any(one.gradient for one in arguments.all())
         kept = again and not run.reduces(getattr(node, "name", ""))

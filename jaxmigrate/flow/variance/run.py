@@ -65,7 +65,8 @@ APPLYING = frozenset(  # dividing nothing
 DEEPEST = 24
 MOST_WORK = 20_000  # expressions evaluated in one reading, after which every call is unknown
 ALL_WORK = 50_000  # after which it is given up, and nothing is known of its result
-LENIENT_WORK = 8_000  # after which a lenient reading is given up: twice what any body of the public corpus needs
+LENIENT_MOST = 6_000  # after which a lenient reading enters no more functions
+LENIENT_WORK = 12_000  # after which it is given up
 OUTSIDE = "outside"
 
 
@@ -152,6 +153,11 @@ class Run:
     def hosts(self) -> ProcessTaint:
         """What says whether a value that is captured may differ between the devices that are asked about."""
         return self.shared.identities if self.mode.local else self.shared.hosts
+
+    @property
+    def most_work(self) -> int:
+        """After how many expressions no more functions are entered."""
+        return LENIENT_MOST if self.mode.lenient else MOST_WORK
 
     def quiet(self) -> bool:
         """Whether events are not recorded: a body is being read a second time, for its gradient."""

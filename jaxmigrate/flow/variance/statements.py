@@ -239,6 +239,8 @@ def _rounds(run: Run, around: Callable[[], bool], frame: Frame, doubt: bool, tes
         run.doubt -= doubt
         frame.loops.pop()
         after = joined([before, *ends, *loop.again, *loop.left])
+        if run.mode.lenient and count == 0:
+            after = suspicion.grown(before, ends, after)
         if count >= 1:
             after = {name: shallow(value) for name, value in after.items()}
         if count == MOST_ROUNDS - 2:

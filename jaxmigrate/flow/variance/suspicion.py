@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from jaxmigrate.flow.truth import truth
 from jaxmigrate.flow.variance.callees import Bound, Closure, Transformed
 from jaxmigrate.flow.variance.frames import Frame, Names
-from jaxmigrate.flow.variance.lattice import replace
+from jaxmigrate.flow.variance.lattice import each, join_all, replace
 from jaxmigrate.flow.variance.run import Run
 from jaxmigrate.program.scopes import walk
 from jaxmigrate.program.syntax import last_name
@@ -71,6 +71,18 @@ def words(test: ast.expr) -> Iterator[str]:
             yield last_name(node)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
+
+
+def grown(start: Names, ends: Sequence[Names], after: Names) -> Names:
+    """What names hold after a round, with lists that were empty before it: what they get is what they have."""
+    found = dict(after)
+    for end in ends:
+        for name, value in end.items():
+            empty = name in start and start[name].parts == ()
+            if empty and value.parts and len(ends) == 1:
+                items = each(join_all(value.parts), after[name].places)
+                found[name] = replace(items, own=after[name].own, host=after[name].host)
+    return found
 
 
 def suspected(start: Names, ends: Sequence[Names], after: Names) -> Names:
