@@ -59,6 +59,11 @@ def _bases(node: ast.expr, module: Module) -> Iterator[ast.expr]:
     match node:
         case ast.Subscript(value=value, slice=ast.Constant(value=0), ctx=ast.Load()):
             yield value
+        case ast.Subscript(
+            value=value, slice=ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=1)), ctx=ast.Load()
+        ):
+            if not isinstance(value, ast.Call):  # of a tuple that a call gives, it is the last part
+                yield value
         case ast.Call(func=function, args=[base, *_]) if _takes_first(function):
             yield base
         case ast.DictComp(value=ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=0))):

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.doubled import undoubled
+from jaxmigrate.flow.enclosing import counts_devices
 from jaxmigrate.flow.facts import AXES, Facts, Place
 from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.variance import Level, Reading, Reduction
-from jaxmigrate.flow.variance.lattice import SCATTERED, SHARE
+from jaxmigrate.flow.variance.lattice import OF_ONE, PIECE, SCATTERED, SHARE
 from jaxmigrate.flow.variance.means import is_scaled
 from jaxmigrate.program.collectives import REDUCTIONS, axis_argument
 from jaxmigrate.program.modules import Module
@@ -45,12 +46,32 @@ def check(facts: Facts) -> Iterator[Finding]:
                     "devices; write psum"
                 )
                 yield Place(same[0].module, same[0].node, message)
+            elif (
+                name == "pmean"
+                and all(OF_ONE in one.operand.marks for one in same)
+                and not counts_devices(same[0].node, same[0].module)
+            ):
+                message = (
+                    f"pmean over {AXES} of what one device has, and zeros on all others: too small by the number of "
+                    "devices; write psum"
+                )
+                yield Place(same[0].module, same[0].node, message)
+            elif name in EFFECTS and all(PIECE in one.operand.marks for one in same):
+                message = (
+                    f"{name} over {AXES} of what psum_scatter gave over it: each device has other rows of the sum, so "
+                    "this adds up different ones; leave it out, or write psum for psum_scatter"
+                )
+                yield Place(same[0].module, same[0].node, message)
             elif name in EFFECTS and all(SCATTERED in one.operand.marks for one in same):
                 message = (
                     f"{name} over {AXES} of the gradient of a shard that the loss gathers: JAX has already reduced "
                     "it, so this adds up different shards; leave it out, and divide by the number of devices"
                 )
                 yield Place(same[0].module, same[0].node, message)
+
+        for module, node in reading.overdivided:
+            message = f"a mean over {AXES} is divided by the number of devices once more; pmean has done so"
+            yield Place(module, node, message)
 
     yield from facts.along_axes(CODE, find, undoubled)
     yield from _written_out(facts)

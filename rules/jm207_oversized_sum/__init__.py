@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import shown
-from jaxmigrate.flow.enclosing import outermost_function, text_around
+from jaxmigrate.flow.enclosing import counts_devices, text_around
 from jaxmigrate.flow.facts import AXES, Facts, Place
 from jaxmigrate.flow.readings import DeviceMap, is_checked
 from jaxmigrate.flow.specs import spec_calls
@@ -19,17 +19,14 @@ from jaxmigrate.flow.variance.means import is_scaled, sum_of_means
 from jaxmigrate.program.collectives import PMAPS, SHARD_MAPS
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.scopes import is_docstring
-from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import External
 
 CODE = "JM207"
 RATES = re.compile(r"^(lr|learning_rate|loss_scale|lr_schedule|lr_fn|learning_rate_fn|schedule_fn|cur_lr|current_lr)$")
 
 AVERAGES = re.compile("(^|_)p?(mean|average|avg)s?(_|$)")
-COUNTED = re.compile("device_count|axis_size|devices|world|process_count|global_b|replicas")
 NAMED = r"(batch_stats?|moving_(mean|avg|average|var)|running_(mean|var))s?"
 STATISTICS = re.compile(rf"""^[\w.]*{NAMED}$|\[['"]{NAMED}['"]\]$""")
-SPLITTING = re.compile("split|shard|reshape|replicate|broadcast|print|log|info|warn|range|stack")
 LOOPS = re.compile("scan|fori_loop|accum|micro")
 STEPS = re.compile(r"^(step|global_step|step_count|num_steps)$")
 SCHEDULES = re.compile(r"(schedule|ema|lr|rate|decay)\w*$")
@@ -190,36 +187,13 @@ def _is_of_averaged_loss(reduction: Reduction, reading: Reading) -> bool:
     """
     leaves = _leaves(reduction.operand)
     seen = any(leaf.gradient and leaf.level == Level.YES and OPAQUE not in leaf.marks for leaf in leaves)
-    if seen or not _is_of_gradients(reduction.operand) or _counts_devices(reduction.node, reduction.module):
+    if seen or not _is_of_gradients(reduction.operand) or counts_devices(reduction.node, reduction.module):
         return False
     if any(_is_count(one) and not _is_of_gradients(one.operand) for one in _sums(reading)):
         return False
     means = (one.operand for one in reading.reductions if one.name == "jax.lax.pmean")
     averaged = (leaf for one in means for leaf in _leaves(one))
     return any(BESIDE in leaf.marks and TOTAL not in leaf.marks and leaf.level != Level.NO for leaf in averaged)
-
-
-def _counts_devices(node: ast.AST, module: Module) -> bool:
-    """Whether the function around something counts devices for anything but to split a batch, to compare or to say."""
-    around = outermost_function(node, module)
-    return any(COUNTED.search(ast.unparse(one)) is not None for one in _leaves_of_text(around))
-
-
-def _leaves_of_text(node: ast.AST) -> Iterator[ast.expr]:
-    """The names in some code, and its longer words, but for those that cannot scale what a loss is."""
-    for child in ast.iter_child_nodes(node):
-        match child:
-            case ast.Call(func=function) if SPLITTING.search(last_name(function)):
-                continue
-            case (
-                ast.Assert() | ast.Raise() | ast.Compare() | ast.JoinedStr() | ast.BinOp(op=ast.Mod() | ast.FloorDiv())
-            ):
-                continue
-            case ast.Name() | ast.Attribute():
-                yield child
-            case ast.arg():
-                yield ast.Name(child.arg)
-        yield from _leaves_of_text(child)
 
 
 def _is_misdivided(reduction: Reduction, reading: Reading) -> bool:

@@ -9,11 +9,14 @@ from jaxmigrate.flow.axis_values import axis_names
 from jaxmigrate.flow.variance import means
 from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.lattice import (
+    AVERAGED,
+    DEVICES,
     EQUAL,
     GATHERED,
     GIVEN,
     INDEXED,
     MEAN,
+    PIECE,
     SHARE,
     TOTAL,
     TOTALS,
@@ -31,7 +34,7 @@ from jaxmigrate.flow.variance.summary import Reduction
 from jaxmigrate.program.collectives import ASKING, AXIS_POSITIONS, REDUCTIONS
 from jaxmigrate.program.values import Constant, Member, Parameter
 
-GATHERS = "jax.lax.all_gather"
+GATHERS, SCATTERS = "jax.lax.all_gather", "jax.lax.psum_scatter"
 SCALING = frozenset({"jax.lax.psum", "jax.lax.pmean"})  # after which a value is as large as that of one device, or not
 
 
@@ -40,7 +43,7 @@ def call(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame
     over = axes_of(run, name, arguments, node, frame)
     operand = arguments.find(0, "x") or EQUAL
     if name == "jax.lax.axis_size":
-        return AbstractValue(kind="array")
+        return AbstractValue(kind="array", marks=frozenset([DEVICES] if over == run.axes else []))
     if name == "jax.lax.axis_index":
         return _index(run, over)
     if arguments.rest is not None:
@@ -51,7 +54,10 @@ def call(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame
     if name in REDUCTIONS or name in SHARED:
         result = _reduced(run, name, operand, node, frame, full, apart)
         return unsure(result, run.cause(name, node)) if grouped and result.level == Level.MAY else result
-    return _spread(operand, apart)
+    spread = _spread(operand, apart)
+    if name == SCATTERS and full and run.mode.lenient:
+        return mapped(spread, lambda v: replace(v, marks=v.marks | {PIECE}))
+    return spread
 
 
 def axes_of(
@@ -141,13 +147,15 @@ def _cleared(value: AbstractValue) -> AbstractValue:
 
 
 def _marks_of_sum(value: AbstractValue, mark: str) -> frozenset[str]:
+    if value.static == Constant(1):
+        return frozenset([DEVICES])
     told = MEAN in value.marks or value.gradient or (value.level == Level.NO and GIVEN in value.marks)
     totals = frozenset([TOTALS]) if TOTAL in value.marks else frozenset[str]()
     return totals | {mark} if told else totals
 
 
 def _marks_of_mean(value: AbstractValue, mark: str) -> frozenset[str]:
-    return frozenset([mark]) if SHARE in value.marks else frozenset()
+    return frozenset([AVERAGED, mark]) if SHARE in value.marks else frozenset([AVERAGED])
 
 
 def _partly(value: AbstractValue) -> AbstractValue:

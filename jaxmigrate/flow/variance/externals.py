@@ -195,6 +195,8 @@ def _pure(run: Run, name: str, arguments: Arguments, node: ast.Call | None, fram
         result = replace(result, kind="array", gradient=result.gradient and not reduced)  # none itself
         whole_array = reduced and arguments.find(1, "axis") is None
         return means.of_function(run, name.rpartition(".")[2], result, whole_array) if run.mode.lenient else result
+    if result.marks and run.mode.lenient:
+        result = means.of_one(name, arguments, node, result)
     if name.startswith(("numpy.", "jax.numpy.", "jax.lax.")):
         return fresh(certainly(result), node, arguments)
     return fresh(replace(result, callee=Pure(result.level, hidden=_holds_code(arguments))), node, arguments)

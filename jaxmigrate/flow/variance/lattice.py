@@ -36,7 +36,12 @@ OWN_LENGTH = "the lengths of a device's own block, or their product"
 SHAPED = "the shape of a value that is equal everywhere"
 GATHERED = "all devices' values side by side, which JAX takes for a value of each device's own"
 STARTED = "an optimizer's state that the body itself starts from"
+OF_ONE = "what one device has, and zeros on all others"
+AVERAGED = "a mean over the devices"
+DEVICES = "the number of devices"
+PIECE = "rows of a sum over the devices, of which each has others"
 OPAQUE = "what a function computes that is not in sight"
+PASSING = frozenset({AVERAGED, DEVICES, PIECE})  # what no function of arrays gives back
 OTHERS = "*"  # the entries of an object that are not listed by name
 EACH = "[]"  # what an iterator gives each time
 
@@ -145,7 +150,9 @@ def replace(value: AbstractValue, **changes: Any) -> AbstractValue:
 
 
 _POSITIONS = {name: number for number, name in enumerate(AbstractValue._fields)}
-_OF_ALL = frozenset({MEAN, SHARE})  # what is true of a result only if it is of all that it is made of
+_OF_ALL = frozenset(
+    {MEAN, SHARE, OF_ONE, AVERAGED, DEVICES, PIECE}
+)  # what is true of a result only if it is of all that it is made of
 EQUAL = AbstractValue()
 MAY = AbstractValue(Level.MAY)
 ARRAY = AbstractValue(kind="array")

@@ -10,11 +10,16 @@ from __future__ import annotations
 import ast
 import re
 
+from jaxmigrate.flow.variance.frames import Arguments
 from jaxmigrate.flow.variance.lattice import (
+    AVERAGED,
     CLIPPING,
+    DEVICES,
     INDEXED,
     MEAN,
+    OF_ONE,
     OWN_LENGTH,
+    PASSING,
     SHARE,
     SUMMED,
     TOTAL,
@@ -26,8 +31,10 @@ from jaxmigrate.flow.variance.lattice import (
 )
 from jaxmigrate.flow.variance.run import Run
 from jaxmigrate.flow.variance.summary import Mismatch, Reading, Reduction
+from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Constant
 
+CHOOSING = ("jax.numpy.where", "jax.lax.select")
 SCALING = frozenset(
     {"divide", "true_divide", "div", "multiply", "mul", "average", "mean", "nanmean", "where", "select"}
 )
@@ -58,6 +65,8 @@ def is_scaled(reduction: Reduction, reading: Reading) -> bool:
 
 def of_function(run: Run, name: str, result: AbstractValue, is_whole: bool) -> AbstractValue:
     """What a function of JAX gives, by its last name; `is_whole`: of all axes of an array."""
+    if not result.marks.isdisjoint(PASSING):
+        result = replace(result, marks=result.marks - PASSING)
     if OWN_LENGTH in result.marks:
         result = replace(result, marks=result.marks - {OWN_LENGTH})
     if name not in KEEPING and result.marks & SUMS:
@@ -82,11 +91,32 @@ def of_function(run: Run, name: str, result: AbstractValue, is_whole: bool) -> A
     return result
 
 
+def of_one(name: str, arguments: Arguments, node: ast.Call | None, result: AbstractValue) -> AbstractValue:
+    """What a function of arrays gives, marked where it chooses what one device has: `where(index == 0, x, 0)`."""
+    test = arguments.find(0, "condition", "which", "pred")
+    if name not in CHOOSING or node is None or len(node.args) != 3 or test is None:
+        return result
+    zeros = [one for one in node.args[1:] if _is_zero(one)]
+    if INDEXED not in test.marks or not isinstance(node.args[0], ast.Compare) or len(zeros) != 1:
+        return result
+    return replace(result, marks=result.marks | {OF_ONE})
+
+
+def _is_zero(node: ast.expr) -> bool:
+    match node:
+        case ast.Constant(value=value):
+            return value == 0
+        case ast.Call(func=function):
+            return last_name(function) in ("zeros_like", "zeros")
+    return False
+
+
 def of_operation(
     run: Run, op: ast.operator, node: ast.expr, left: AbstractValue, right: AbstractValue, result: AbstractValue
 ) -> AbstractValue:
     """What an operator makes of means and their sums."""
-    result = _without_length(op, left, right, result)
+    _note_once_more(run, op, node, left, right)
+    result = _without_length(op, left, right, replace(result, marks=result.marks - {AVERAGED, DEVICES}))
     if result.marks & SUMS and not isinstance(op, ast.Add | ast.Sub):
         result = replace(result, marks=result.marks - SUMS)
         if isinstance(op, ast.Div) and (quotient := _quotient(run, node, left, right, result)) is not None:
@@ -111,6 +141,14 @@ def of_operation(
     if isinstance(op, ast.Div | ast.Mult):
         note(run, result)
     return replace(result, marks=_without(result))
+
+
+def _note_once_more(run: Run, op: ast.operator, node: ast.expr, left: AbstractValue, right: AbstractValue) -> None:
+    """A mean over the devices that is divided by their number once more."""
+    module = run.modules[-1] if run.modules else run.home
+    once_more = isinstance(op, ast.Div) and AVERAGED in left.marks and DEVICES in right.marks
+    if once_more and module is not None and not run.quiet():
+        run.reading.overdivided.append((module, node))
 
 
 def _is_by_batch_size(op: ast.operator, node: ast.expr, right: AbstractValue) -> bool:

@@ -17,6 +17,7 @@ from jaxmigrate.flow.variance.lattice import (
     DATA,
     EQUAL,
     OPAQUE,
+    PASSING,
     AbstractValue,
     Choice,
     Level,
@@ -120,7 +121,7 @@ def computed(run: Run, arguments: Arguments, node: ast.Call | None) -> AbstractV
     for one in arguments.all() if isinstance(above, ast.Expr) else ():
         if one.places:
             run.change(one, unsure(result))
-    return fresh(replace(result, marks=result.marks | {OPAQUE}), node, arguments)
+    return fresh(replace(result, marks=(result.marks - PASSING) | {OPAQUE}), node, arguments)
 
 
 def perhaps_reduced(value: AbstractValue) -> AbstractValue:

@@ -15,6 +15,7 @@ from jaxmigrate.flow.variance.lattice import (
     GIVEN,
     MOST_CHOICES,
     NO_CAUSE,
+    PASSING,
     SUMMED,
     AbstractValue,
     Callee,
@@ -292,6 +293,7 @@ class Run:
             return unsure(inputs)
         if inputs.marks and name not in APPLYING:
             self.reading.scaled.update(mark for mark in inputs.marks if mark.startswith(SUMMED))
+            inputs = replace(inputs, marks=inputs.marks - PASSING)
         level = inputs.level
         if self.mode.trusting:
             self.reading.assumed = True

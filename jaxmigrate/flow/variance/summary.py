@@ -56,7 +56,8 @@ class Reading:
     their batch; `carries` are new arrays that loops start from and make different; `changed`: an optimizer has changed
     a network in place by such gradients; `applied` has the marks of sums of means that change parameters, `scaled` of
     those that something divides, or may, and `misdivided` of those that a batch's size divides; `mismatched` are
-    divisions of what all devices have together by what one has; `assumed`: some of it was found without looking at the
+    divisions of what all devices have together by what one has, `overdivided` those of means over the devices by
+    their number; `assumed`: some of it was found without looking at the
     rest of the program.
     """
 
@@ -72,4 +73,5 @@ class Reading:
     scaled: set[str] = made(factory=set)
     misdivided: set[str] = made(factory=set)
     mismatched: list[Mismatch] = made(factory=list)
+    overdivided: list[tuple[Module, ast.expr]] = made(factory=list)
     assumed: bool = False
