@@ -348,13 +348,18 @@ def _is_index_call(value: Value) -> bool:
 
 
 def _from_index(node: ast.Name | ast.Attribute, module: Module, resolver: Resolver) -> bool:
-    """Whether a name or attribute has one assignment, a comparison with the process index: `chief = host_id() == 0`."""
+    """Whether a name or attribute has one assignment, a comparison with the process index: `chief = host_id() == 0`.
+
+    Or an attribute the index itself: `args.rank = process_index()`.
+    """
     if isinstance(node, ast.Attribute):
         values = [a.value for a in module.table.attributes if a.attr == node.attr]
     else:
         values = [b.value for b in resolver.bindings(node.id, module.table.scope_of[node]) if b.value is not None]
         values = values if len(values) == len(resolver.bindings(node.id, module.table.scope_of[node])) else []
     value = values[0] if len(values) == 1 else None
+    if isinstance(value, ast.Call) and isinstance(node, ast.Attribute):
+        return _is_index(resolver.value(value.func, module))
     if not isinstance(value, ast.Compare):
         return False
     return any(_is_index(resolver.value(call.func, module)) for call in expression_calls(value))

@@ -56,6 +56,8 @@ def lines(body: str, program: str = PROGRAM) -> list[int]:
         ("manager.save(0, state)", []),
         ("now = time.time()\nif now - start > budget:\n    return state\n\n\n\nstate = step(state, batch)", [2]),
         ("if time.time() - start > budget:\n    print(start)\nstate = step(state, batch)", []),
+        ("args.rank = jax.process_index()\nif args.rank == 0:\n    state = step(state, make(batch, sharding))", [3]),
+        ("args.rank = 0\nif args.rank == 0:\n    state = step(state, make(batch, sharding))", []),
         ("if start is None:\n    break\nstate = step(state, batch)", []),
         ("try:\n    state = step(state, batch)\nexcept ValueError:\n    continue", []),
     ],
