@@ -266,7 +266,7 @@ def _add_verify(commands: Any) -> None:
         "--processes",
         type=_checked(_positive),
         metavar="N",
-        help="JAX processes to run (default: 1, then 2 if the program asks for its process or local devices)",
+        help="JAX processes to run (default: 1, then 2 if the program asks which process it is)",
     )
     verify.add_argument(
         "--run",

@@ -195,12 +195,6 @@ def _devices(value: Any, keys: tuple[str, ...]) -> int:
     return value
 
 
-def _one(value: Any, keys: tuple[str, ...]) -> int:
-    if isinstance(value, bool) or value != 1:
-        raise WrongValueError(keys, "can only be 1; without it, fix writes what is right for any number of processes")
-    return 1
-
-
 def _seconds(value: Any, keys: tuple[str, ...]) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
         raise WrongValueError(keys, "must be a number of seconds above 0")
@@ -261,7 +255,7 @@ RUN: dict[str, Key] = {
         _devices,
         "",
         "2",
-        "JAX processes to run; without it: 1, then 2 if the program asks for its process or local devices.",
+        "JAX processes to run; without it: 1, then 2 if the program asks which process it is.",
     ),
     "timeout": Key(_seconds, "600", "1800", "Seconds after which a run is stopped."),
     "environment": Key(_environment, "", '{ SMALL = "1" }', "Environment variables, added to your own."),
@@ -322,11 +316,11 @@ KEYS: dict[str, Key] = {
     ),
     "apart": Key(_names, "[]", '["tools/*.py"]', "Files that are no part of the programs that `fix` rewrites."),
     "processes": Key(
-        _one,
+        _devices,
         "",
         "",
-        "1 where the program never runs as several processes, though it asks for its local devices or its process: "
-        "it makes the code shorter, and wrong under several processes.",
+        "1 where the program never runs as several processes, though it asks which one it is: it makes the code "
+        "shorter, and wrong under several. 2 or more where it runs as several, though no file asks which one it is.",
     ),
     "verify": Key(_verify, "{}", "", "How `verify` and `fix --verify` run the program; see below."),
 }

@@ -89,8 +89,8 @@ def test_without_a_table_the_defaults_hold(tmp_path: Path, monkeypatch: pytest.M
         ("[tool.jaxmigrate]\ntarget-jax = 'new'\n", 2, "target-jax is wrong: 'new' is not a JAX release"),
         ("[tool.jaxmigrate]\ntarget-jax = '0.4.30'\n", 2, "0.6.1 is the first"),
         ("[tool.jaxmigrate]\nlayout = 'global'\n", 2, "layout must be one of 'auto', 'likely', 'stacked'"),
-        ("[tool.jaxmigrate]\n\nprocesses = 2\n", 3, "tool.jaxmigrate.processes can only be 1; without it"),
-        ("[tool.jaxmigrate]\nprocesses = true\n", 2, "tool.jaxmigrate.processes can only be 1; without it"),
+        ("[tool.jaxmigrate]\n\nprocesses = 0\n", 3, "tool.jaxmigrate.processes must be a whole number of at least 1"),
+        ("[tool.jaxmigrate]\nprocesses = true\n", 2, "tool.jaxmigrate.processes must be a whole number of at least 1"),
         (
             "[tool.jaxmigrate]\nprocesses = 1\nverify.processes = 2\n",
             3,

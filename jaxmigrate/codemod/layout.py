@@ -12,7 +12,7 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import libcst as cst
 
@@ -20,6 +20,7 @@ from jaxmigrate.codemod.marks import MARKS, is_mark, without_marks
 from jaxmigrate.codemod.style import Style
 
 _PRINTER = cst.Module(body=())
+_Node = TypeVar("_Node", bound=cst.BaseExpression)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ def fitted(node: cst.BaseExpression, room: Room) -> cst.BaseExpression:
     if isinstance(node, cst.Tuple) and node.lpar and node.elements:
         return _tuple(node, room)
     if isinstance(node, cst.List | cst.Set | cst.Dict) and node.elements:
-        return node if _has_lines(node) else _container(node, room)
+        return moved(node, node.elements[-1], room) if _has_lines(node) else _container(node, room)
     if isinstance(node, cst.Lambda):
         before = len(source(node)) - len(source(node.body))
         return node.with_changes(body=fitted(node.body, replace(room, column=room.column + before)))
@@ -190,8 +191,10 @@ def _call(node: cst.Call, room: Room) -> cst.Call:
             if not node.args or fits(source(broken).rpartition("\n")[2], replace(room, column=0)):
                 return broken
             node = node.with_changes(func=fitted(func, replace(room, behind=1)))
-    if not node.args or _has_breaks(node):
+    if not node.args:
         return node
+    if _has_breaks(node):
+        return moved(node, node.args[-1], room)
     parts = [arg.with_changes(comma=cst.MaybeSentinel.DEFAULT) for arg in node.args]
     if room.style.hangs and (hugging := _hugging(node, room)) is not None:
         return hugging
@@ -308,6 +311,48 @@ def _end(room: Room) -> cst.BaseParenthesizableWhitespace:
 def _break(room: Room, line: str) -> cst.ParenthesizedWhitespace:
     """A line break behind which the next line is indented like `line`."""
     return cst.ParenthesizedWhitespace(last_line=cst.SimpleWhitespace(line[len(room.block) :]), indent=True)
+
+
+def moved(node: _Node, last: cst.CSTNode, room: Room) -> _Node:
+    """Brackets that keep the lines of their author, which are indented as far as the line that they stand in now.
+
+    `last` is the last element, behind which the closing bracket shows how far that was. Where it does not, or lines
+    would get too long, all stays as it is.
+    """
+    comma = getattr(last, "comma", None)
+    end = comma.whitespace_after if isinstance(comma, cst.Comma) else getattr(last, "whitespace_after_arg", None)
+    if not isinstance(end, cst.ParenthesizedWhitespace) or not end.indent:
+        return node
+    before, now = len(end.last_line.value), len(room.line) - len(room.block)
+    if before == now:
+        return node
+    found = node.visit(_Moved(now - before))
+    assert isinstance(found, type(node))
+    widest = max((len(line) for line in source(found).split("\n")[1:]), default=0)
+    return found if widest + len(room.block) + room.behind <= room.width else node
+
+
+class _Moved(cst.CSTTransformer):
+    """Moves the lines within brackets to the right, or to the left."""
+
+    def __init__(self, by: int) -> None:
+        super().__init__()
+        self._by = by
+
+    def leave_ParenthesizedWhitespace(
+        self, original_node: cst.ParenthesizedWhitespace, updated_node: cst.ParenthesizedWhitespace
+    ) -> cst.ParenthesizedWhitespace:
+        """Indents the line behind a break, and comments on lines of their own before it."""
+        if not original_node.indent:
+            return updated_node
+        lines = [
+            one.with_changes(whitespace=self._indented(one.whitespace)) if one.comment is not None else one
+            for one in updated_node.empty_lines
+        ]
+        return updated_node.with_changes(last_line=self._indented(updated_node.last_line), empty_lines=lines)
+
+    def _indented(self, space: cst.SimpleWhitespace) -> cst.SimpleWhitespace:
+        return space.with_changes(value=" " * max(len(space.value) + self._by, 0))
 
 
 def _has_lines(node: cst.List | cst.Set | cst.Dict) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from jaxmigrate.migrate.decide import GUARD_WORDS, PROCESS_WORDS
+from jaxmigrate.migrate.decide import runs_as_several
 from jaxmigrate.terminal import note, say
 from jaxmigrate.verify.merge import ONE, TWO
 from jaxmigrate.verify.model import CPU, ORIGINAL, Evidence, VerifyRequest
@@ -51,13 +51,9 @@ def _with_note(told: Evidence, text: str, failed: Evidence) -> Evidence:
 
 
 def _written_for_several(request: VerifyRequest, told: Evidence) -> str:
-    """The first file that the original loaded and that asks about processes; empty where none does.
-
-    Who only asks for its own devices may mean all there are, and whoever migrates that by hand may write so.
-    """
-    words = GUARD_WORDS if request.by_hand else PROCESS_WORDS
+    """The first file that the original loaded and that is written for several processes; empty where none is."""
     loaded = {name for run in told.runs if run.side == ORIGINAL for name in run.files}
-    return next((name for name in sorted(loaded) if words.search(_text(name, request))), "")
+    return next((name for name in sorted(loaded) if runs_as_several(_text(name, request))), "")
 
 
 def _text(name: str, request: VerifyRequest) -> str:

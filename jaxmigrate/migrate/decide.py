@@ -39,6 +39,9 @@ GUARD_WORDS = re.compile(
     rf"|{IMPORTS_JAXLINE}",
     re.MULTILINE,
 )
+OTHER_PROCESSES = re.compile(
+    r"\b(split_for_jax_process|distributed\.initialize|host_local_array_to_global_array|mpi4py|mpi4jax|SLURM_PROCID)\b"
+)
 LOWER_CALL = re.compile(r"\.lower\(\s*[^)\s]")  # with arguments, which str.lower does not take
 
 
@@ -78,15 +81,25 @@ class Surroundings:
     """What the whole project says that a single file does not.
 
     `processes`: it asks for its process or its local devices somewhere, so that it may run as several processes.
-    `guarded`: it asks which process it is, so that some code may run on one of them only.
+    `guarded`: it asks which process it is, so that some code may run on one of them only. `several`: a file
+    says that it runs as several.
     `lower`, `wrapped`: it reads attributes of those names. `words`: the keywords of pmap that it mentions anywhere.
     """
 
     processes: bool
     guarded: bool
+    several: bool
     lower: bool
     wrapped: bool
     words: frozenset[str]
+
+
+def runs_as_several(text: str) -> bool:
+    """Whether a file says that its program runs as several processes: it asks which of them it is, or brings them up.
+
+    Who only counts its local devices may mean all there are.
+    """
+    return GUARD_WORDS.search(text) is not None or OTHER_PROCESSES.search(text) is not None
 
 
 def surroundings(texts: Sequence[str]) -> Surroundings:
@@ -94,6 +107,7 @@ def surroundings(texts: Sequence[str]) -> Surroundings:
     return Surroundings(
         processes=any(PROCESS_WORDS.search(text) for text in texts),
         guarded=any(GUARD_WORDS.search(text) for text in texts),
+        several=any(map(runs_as_several, texts)),
         lower=any(LOWER_CALL.search(text) for text in texts),
         wrapped=any("__wrapped__" in text for text in texts),
         words=frozenset(w for w in KEYWORDS if _is_passed(w, texts)),
@@ -230,7 +244,7 @@ def needs_of(
             needs = one if needs is None else merged(needs, one)
     needs = needs or Needs()
     alone = needs.alone and not needs.inner
-    return replace(needs, processes=around.processes, alone=alone, lower=around.lower, wrapped=around.wrapped)
+    return replace(needs, processes=around.several, alone=alone, lower=around.lower, wrapped=around.wrapped)
 
 
 def _needs_of_one(decision: Decision, around: Surroundings, resolver: Resolver, changed: Collection[ast.AST]) -> Needs:

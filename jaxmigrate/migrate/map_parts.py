@@ -117,7 +117,7 @@ class MapParts:
 
         Empty where it needs none; None where only the map that chooses its mesh at each call does it.
         """
-        if plan.own_devices or plan.one_process:
+        if plan.own_devices:
             return ""
         if not (self.processes and any(self._is_local(a) or a.local_fields for a in plan.everything)):
             return ""

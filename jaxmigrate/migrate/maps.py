@@ -98,7 +98,6 @@ class MapPlan:
     mesh: str = ""  # what the mesh of the devices that pmap is given is called above the statement of a site
     said: tuple[str, ...] = ()  # what a call calls what it gives, where names are not known
     own_devices: bool = False  # each process maps its rows over devices of its own
-    one_process: bool = False  # with several processes, every call of it would raise
     lays_out: bool = False  # the map itself brings what is the same on all devices to them
 
     @property

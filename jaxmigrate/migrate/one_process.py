@@ -1,4 +1,4 @@
-"""The declaration that a program never runs as several processes, whatever it asks about them."""
+"""The declaration that a program runs as one process, or as several, whatever it asks about them."""
 
 from __future__ import annotations
 
@@ -10,22 +10,28 @@ from jaxmigrate.migrate.decide import GUARD_WORDS, PROCESS_WORDS, Surroundings
 from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.migrate.plan import Assumed
 
-SAYS = "the program runs as one process"
+SAYS, SEVERAL = "the program runs as one process", "the program runs as several processes"
 
 
 def as_declared(
     around: Surroundings, options: PlanOptions, texts: Mapping[Path, str]
 ) -> tuple[Surroundings, tuple[Assumed, ...]]:
-    """What a project's files say, where it is declared to be one process, and what the rewrite then leans on.
+    """What a project's files say, where its processes are declared, and what the rewrite then leans on.
 
-    Nothing is leaned on where the files ask neither for the process nor for its devices: then they are written as one
-    process anyway.
+    Nothing is leaned on where the files say the same: they are one process where they ask neither for the process nor
+    for its devices, and several where they ask which process it is.
     """
-    if options.declared.processes != 1 or not (around.processes or around.guarded):
+    count = options.declared.processes
+    if count > 1 and not around.several:
+        options.used.add(("processes", str(count)))
+        one = Assumed("declared", "processes", str(count), SEVERAL, *_first_question(texts))
+        return replace(around, processes=True, several=True), (one,)
+    if count != 1 or not (around.processes or around.guarded):
         return around, ()
     options.used.add(("processes", "1"))
     path, line = _first_question(texts)
-    return replace(around, processes=False, guarded=False), (Assumed("declared", "processes", "1", SAYS, path, line),)
+    one = Assumed("declared", "processes", "1", SAYS, path, line)
+    return replace(around, processes=False, guarded=False, several=False), (one,)
 
 
 def _first_question(texts: Mapping[Path, str]) -> tuple[Path, int]:

@@ -64,11 +64,17 @@ class Wanted:
     weak: set[bool] = field(default_factory=set)  # whether Python's numbers keep their weak dtypes, as in jaxline
     unlike: bool = False  # an array may lie on all devices with unlike copies
     processes: bool = False
+    several: bool = False  # it does run as several processes, as far as its files say
     needs: dict[Module, Needs] = field(default_factory=dict)
     chosen_needs: Needs | None = None  # what the map that chooses its mesh needs where it is written next
     default_axis: str = "devices"
     users: set[Module] = field(default_factory=set)  # files that make meshes
     all_names: set[str] = field(default_factory=set)  # the functions that some file uses
+
+    @property
+    def by_process(self) -> bool:
+        """Whether the devices of meshes come one process after another: where arrays may lie over those of several."""
+        return self.several or (self.processes and "shard" in self.all_names)
 
     @property
     def gives_meshes(self) -> bool:
@@ -137,9 +143,9 @@ class Shared:
             self._wanted.over_all |= not plan.own_devices
             return "mesh"
         if not self.has_get_mesh:
-            return mesh_text(self._names, "$axis", processes=self._wanted.processes, own=plan.own_devices)
+            return mesh_text(self._names, "$axis", processes=self._wanted.by_process, own=plan.own_devices)
         made = f"{self.name('get_mesh')}({'' if self._wanted.one_axis is not None else '$axis'})"
-        return f"{made}.local_mesh" if plan.own_devices and self._wanted.over_all else made
+        return f"{made}.local_mesh" if plan.own_devices and self._wanted.over_all and self._wanted.several else made
 
     def note(self, axis: str) -> None:
         """Says that an array is laid out over an axis."""
@@ -273,7 +279,7 @@ def serves(text: str, wanted: Wanted) -> bool:
 
 def _lies_so(text: str, kinds: Collection[str], wanted: Wanted) -> bool:
     """Whether the meshes of such a module have the devices that are wanted, in their order."""
-    every = all_devices("jax", processes=wanted.processes)
+    every = all_devices("jax", processes=wanted.by_process)
     own = "jax.local_devices()" if wanted.processes and not wanted.over_all else every
     made = {"get_mesh": f"return Mesh({own}, ", "mesh_of": f"return Mesh({every}[:rows]"}
     one_line = "".join(text.split())
@@ -304,16 +310,17 @@ def _get_mesh(names: FileNames, wanted: Wanted) -> Iterator[str]:
     over = f"along {axis}" if not parameter else "along one axis"
     own = wanted.processes and not wanted.over_all
     devices = "This process's devices" if own else "All devices"
+    devices += ", process by process," if wanted.by_process and not own else ""
     yield f"@{names.of('functools.cache')}"
     yield f"def get_mesh({parameter}):"
     yield f'    """{devices} {over}; made at the first call."""'
-    yield f"    return {mesh_text(names, axis, processes=wanted.processes, own=own)}"
+    yield f"    return {mesh_text(names, axis, processes=wanted.by_process, own=own)}"
 
 
 def _mesh_of(names: FileNames, wanted: Wanted) -> Iterator[str]:
     axis, parameter = _axis(wanted)
     jax = names.of("jax")
-    devices = all_devices(jax, processes=wanted.processes)
+    devices = all_devices(jax, processes=wanted.by_process)
     yield f"def mesh_of(tree{', ' + parameter if parameter else ''}):"
     yield '    """The first devices, one for each row of the arrays in tree."""'
     yield f"    rows, *_ = {jax}.tree.leaves(tree)[0].shape"

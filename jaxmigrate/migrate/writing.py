@@ -33,7 +33,6 @@ from jaxmigrate.migrate.nested_code import inner_axis_lines, inside_lines, insid
 from jaxmigrate.migrate.one_device import Alone, arguments_alone
 from jaxmigrate.migrate.other_devices import uses_other_devices
 from jaxmigrate.migrate.repeated_maps import RepeatedMaps
-from jaxmigrate.migrate.rows_of_all import is_of_one_process
 from jaxmigrate.migrate.runs_again import RunsAgain
 from jaxmigrate.migrate.shared_module import Location, locations
 from jaxmigrate.migrate.sharing import (
@@ -171,6 +170,7 @@ class ProjectWriter:
         around = self.around
         return Wanted(
             processes=around.processes,
+            several=around.several,
             unlike=self.program.unlike,
             default_axis=self.default_axis,
         )
@@ -257,7 +257,7 @@ class ProjectWriter:
         quote = style_of(module).quote
         shared = Shared(module, names, self.wanted[module], places)
         map_places = MapPlaces(module, self.run_at_import)
-        parts = MapParts(names, shared, quote, self.around.processes, self.program.own, self.around.lower)
+        parts = MapParts(names, shared, quote, self.around.several, self.program.own, self.around.lower)
         stable = StableNames(module, self.resolver, map_places)
         above = NamesAbove(module, parts, map_places, stable, self._repeated[module], work.operations)
         again = RunsAgain(module, self.project, self.resolver)
@@ -347,8 +347,6 @@ class ProjectWriter:
                 plan = None if own_mesh else plan if alone is not None else replace(plan, lays_out=True)
             elif plan is not None and self._has_own_devices(plan):
                 plan = replace(plan, own_devices=True)
-            if plan is not None and self.around.processes and not self.around.guarded:
-                plan = replace(plan, one_process=is_of_one_process(site, self.resolver))
             self._plans[site.node] = plan
         return self._plans[site.node]
 

@@ -82,7 +82,6 @@ GUARDED, UNGUARDED = "jax.process_index()", "jax.local_device_count()"
         ("first = state.key[0, 1]", GUARDED, True),
         ("first = jax_utils.unreplicate(state.key)", GUARDED, True),
         ("first = jax_utils.unreplicate(state)", GUARDED, True),
-        ("first = jax_utils.unreplicate(state)", UNGUARDED, False),  # one part of it on all devices, one on its first
         ("first = jax.device_get(jax_utils.unreplicate(state))", UNGUARDED, True),
         ("first = np.asarray(state.key)", GUARDED, False),
         ("first = jax.device_get(state)", GUARDED, False),
@@ -95,6 +94,13 @@ def test_fields_that_the_host_reads_stay_with_their_process(look: str, rank: str
     assert ('key=shard(shard_prng_key(state.key), P("batch"))' in text) is is_aligned
     assert ("host_local" not in text) is is_aligned
     assert ('state_specs = jax.tree.map(lambda _: P(), state).replace(key=P("batch"))' in text) is is_aligned
+
+
+def test_a_program_that_only_counts_its_devices_is_written_for_one_process() -> None:
+    look = "first = jax_utils.unreplicate(state)"  # one part of it on all devices, one on its first
+    text = fix_files({"main.py": STATE.format(look=look, rank=UNGUARDED)}, "auto")["main.py"]
+    assert 'key=shard(shard_prng_key(state.key), P("batch"))' not in text
+    assert "host_local" not in text
 
 
 @pytest.mark.parametrize("in_axes", ["0", "None"])

@@ -169,7 +169,7 @@ def test_equal_results(fix: Any) -> None:
     assert grades(fix(config='equal = ["train.step[0]"]', helpers=noisy, **words))["1"] == "stacked"
 
 
-PROCESSES = {"import numpy as np\n": "import numpy as np\n\nN = jax.local_device_count()\n"}
+PROCESSES = {"import numpy as np\n": "import numpy as np\n\nN = jax.process_index()\n"}
 
 
 @pytest.mark.parametrize("layout", ["auto", "stacked"])

@@ -224,7 +224,7 @@ def shown(render_fn, rays):
 def main():
     n = jax.local_device_count()
     state = jax_utils.replicate({"w": jnp.ones(3)})
-    held = (jax_utils.unreplicate(state), jax.random.PRNGKey(0), 2.0)
+    held = (jax_utils.unreplicate(state), jax.random.PRNGKey(0), 2.0 + 0 * jax.process_index())
     rays = np.arange(n * 6, dtype=np.float32).reshape(n, 2, 3)
     return shown(functools.partial(render, *held), rays)
 """

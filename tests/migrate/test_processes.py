@@ -401,7 +401,7 @@ GATHER = 'p_gather = jax.pmap(lambda x: lax.all_gather(x, "i"), axis_name="i")'
 
 @pytest.mark.parametrize("order", ["04152637", pytest.param("45670123", marks=pytest.mark.long)])
 @pytest.mark.parametrize(
-    ("gather", "found"), [("", "train(n)"), (GATHER, "train(n), p_gather(np.arange(n) * 2.0 + RANK)")]
+    ("gather", "found"), [("", "train(n)"), (GATHER, "train(n), p_gather(np.arange(n) * 2.0 + jax.process_index())")]
 )
 def test_devices_that_do_not_come_by_process_have_pmaps_places(
     gather: str, found: str, order: str, tmp_path: Path
@@ -415,11 +415,21 @@ def test_devices_that_do_not_come_by_process_have_pmaps_places(
 
 
 def test_rows_that_may_be_fewer_take_devices_by_process(tmp_path: Path) -> None:
-    found = "p_gather(jnp.arange(4.0) + RANK), len(jax.devices()[:2])"
+    found = "p_gather(jnp.arange(4.0) + jax.process_index()), len(jax.devices()[:2])"
     before = UNASKED.replace("GATHER", GATHER).replace("MAIN", found)
     after = fix_files({"program.py": before})["program.py"]
     assert "mesh_of(x)" in after
     assert run(after, tmp_path, "45670123") == run(before, tmp_path, "45670123")
+
+
+def test_a_program_that_never_asks_for_its_process_raises_as_one_of_several(tmp_path: Path) -> None:
+    """Its stacked arrays have a slice for each device of their process, which are too few for the mesh."""
+    before = UNASKED.replace("GATHER", GATHER).replace("MAIN", "p_gather(np.arange(n) * 2.0 + RANK)")
+    after = fix_files({"program.py": before})["program.py"]
+    assert "host_local" not in after
+    run(before, tmp_path, "01234567")
+    with pytest.raises(AssertionError, match="evenly divisible"):
+        run(after, tmp_path, "01234567")
 
 
 VARIED = ("in_axes", "out_axes", "static", "call")

@@ -10,6 +10,7 @@ from jaxmigrate.codemod.style import Style
 from jaxmigrate.migrate import fix_files, plan_sources
 from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.migrate.style import style_of
+from jaxmigrate.program.declarations import Declarations
 from jaxmigrate.program.modules import parse_module
 from tests.layouts.running import Program, run
 
@@ -679,22 +680,31 @@ for batch in batches:
 )
 
 
-def test_a_map_that_only_one_process_can_call_says_nothing_of_several() -> None:
-    """`jax.pmap` raises where it is given more rows than a process has devices."""
-    assert "host_local" not in fix_files({"main.py": ALL_ROWS})["main.py"]
+def test_who_only_counts_its_devices_is_one_process() -> None:
+    after = fix_files({"main.py": ALL_ROWS})["main.py"]
+    assert "host_local" not in after
+    assert "Mesh(jax.devices(), ('i',))" in after
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
+    "more",
     [
-        ("(jax.device_count(), -1)", "(jax.local_device_count(), -1)"),
-        ("    batch = shard(batch)\n", "    if batch.ndim > 1:\n        batch = shard(batch)\n"),
-        ("mean())\n", "mean())\n    step(keys, x)\n"),
-        ("mean())\n", "mean())\nprint(jax.process_index())\n"),
+        "print(jax.process_index())",
+        "jax.distributed.initialize()",
+        "from jax.experimental import multihost_utils",
+        "split = tfds.split_for_jax_process('train')",
     ],
 )
-def test_any_other_map_may_be_called_by_several(old: str, new: str) -> None:
-    assert "host_local" in fix_files({"main.py": ALL_ROWS.replace(old, new)})["main.py"]
+def test_who_asks_for_its_process_may_be_one_of_several(more: str) -> None:
+    after = fix_files({"main.py": ALL_ROWS + more + "\n"})["main.py"]
+    assert "host_local" in after
+    assert "process by process" in after
+
+
+def test_a_program_that_is_declared_to_be_several_processes_is_written_for_them() -> None:
+    source = [("main.py", Path("/project/main.py"), ALL_ROWS)]
+    plan, _ = plan_sources(source, PlanOptions("auto", declared=Declarations(processes=2)))
+    assert "host_local" in plan.files[0].after
 
 
 ONE_RETURN = """import functools
@@ -730,6 +740,7 @@ def test_what_jax_numpy_gives_is_one_array(made: str, value: str, is_array: bool
 
 def test_a_package_that_gives_names_gives_more() -> None:
     text = ALL_ROWS.replace("import functools", "from functools import partial").replace("functools.partial", "partial")
+    text += "print(jax.process_index())\n"
     many = text + "".join(f"print(jax.pmap(lambda x: x, 'i')(batch + {i}))\n" for i in range(3))
     after = fix_files({"main.py": many})["main.py"]
     assert "from functools import cache, partial, wraps\n" in after

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from jaxmigrate.migrate.style import style_of
 from jaxmigrate.program.modules import Module, parse_module
 from jaxmigrate.program.operations import After, DropStatement, Import, Operation, Replace, code
 
+NUMPY = "jax.numpy"
 HELPERS = frozenset(name for name, *_ in PUT.values())
 
 
@@ -54,13 +56,19 @@ def _way(parsed: Module, module: FilePlan, helper: str) -> str:
     """How a file that got a helper of its own imports from the module; empty where nothing shows that."""
     function = _definition(parsed, helper)
     read = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
-    whole = {a.asname or a.name: a.name for n in parsed.tree.body if isinstance(n, ast.Import) for a in n.names}
-    if helper.strip("_") in used_names(parsed) or {whole[name] for name in read & {*whole}} != {"jax"}:
+    whole = _whole(parsed)
+    if helper.strip("_") in used_names(parsed) or not {whole[name] for name in read & {*whole}} <= {"jax", NUMPY}:
         return ""  # what the module calls jax itself
     stem = Path(module.path).stem
     shared = set(NAMES.values())
     imports = (one for one, alias in _from(parsed) if alias.name in shared)
     return next((w for one in imports if (w := "." * one.level + (one.module or "")).split(".")[-1] == stem), "")
+
+
+def _whole(module: Module) -> dict[str, str]:
+    """The modules that a file imports, by the names that it has for them."""
+    imports = (node for node in module.tree.body if isinstance(node, ast.Import))
+    return {alias.asname or alias.name: alias.name for node in imports for alias in node.names}
 
 
 def _definition(module: Module, helper: str) -> ast.FunctionDef:
@@ -101,6 +109,8 @@ def _with(file: FilePlan, user: Module, helper: str) -> FilePlan:
     text = "\n".join(user.lines[function.lineno - 1 : function.end_lineno]).replace(
         f"def {function.name}(", f"def {public}(", 1
     )
+    for bound in (bound for bound, name in _whole(user).items() if name == NUMPY):
+        text = re.sub(rf"\b{re.escape(bound)}\.", f"{NUMPY}.", text)
     names = {alias.asname or alias.name: (one.module or "", alias.name) for one, alias in _from(user)}
     has = {alias.asname or alias.name for _, alias in _from(module)}
     read = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
