@@ -22,6 +22,7 @@ from jaxmigrate.codemod.layout import Room, comments_in, fitted, lost_comments, 
 from jaxmigrate.codemod.marks import marked
 from jaxmigrate.codemod.places import Key, Places, holds
 from jaxmigrate.codemod.rewriting import OfStatement
+from jaxmigrate.codemod.said import is_map, maps, reworded
 from jaxmigrate.codemod.style import Style
 from jaxmigrate.codemod.templates import Templates
 from jaxmigrate.program.operations import (
@@ -141,6 +142,7 @@ class ApplyOperations(VisitorBasedCodemodCommand):
         self._stated: set[Key] = set()  # nodes that new statements hold
         self._brought: defaultdict[int, Counter[str]] = defaultdict(Counter)  # by statement, the comments in these
         self._comments: defaultdict[int, list[cst.Comment]] = defaultdict(list)
+        self._maps: set[int] = set()  # statements in which a map is written
         self._emptied: set[Key] = set()  # imports of which nothing is left
         self._moved: list[imports.Moved] = []
         for operation in self.operations:
@@ -236,12 +238,19 @@ class ApplyOperations(VisitorBasedCodemodCommand):
         elif isinstance(original_node, cst.SimpleStatementLine | cst.BaseCompoundStatement):
             if self._around and self._around[-1] is original_node:
                 node = self._line(original_node, node)
+                if id(original_node) in self._maps or any(map(maps, self._operations_on(original_node))):
+                    node = reworded(cast("STATEMENTS", node))
                 self._around.pop()
         elif isinstance(original_node, cst.IndentedBlock | cst.SimpleStatementSuite):
             node = blocks.suite(self, original_node, cast("cst.IndentedBlock | cst.SimpleStatementSuite", node))
         elif isinstance(original_node, cst.Module):
             node = self._module(original_node, cast("cst.Module", node))
         return cast("cst.CSTNodeT", node)
+
+    def _operations_on(self, node: STATEMENTS) -> Sequence[OfStatement]:
+        """The operations on a statement itself, which wait for the block around it."""
+        whole = node.body[0] if isinstance(node, cst.SimpleStatementLine) and len(node.body) == 1 else node
+        return self._statements.get(self.places.of_cst(whole), ()) if self.places.knows(whole) else ()
 
     def _module(self, original: cst.Module, updated: cst.Module) -> cst.Module:
         body = Body(self, original, updated)
@@ -339,6 +348,8 @@ class ApplyOperations(VisitorBasedCodemodCommand):
         self, original: cst.BaseExpression, node: cst.BaseExpression, operation: Replace
     ) -> cst.BaseExpression:
         new = self.templates.expression(operation.code, node)
+        if self._around and is_map(operation.code):
+            self._maps.add(id(self._around[-1]))
         if original.lpar and not new.lpar and _spans_lines(original):
             new = new.with_changes(lpar=original.lpar, rpar=original.rpar)
         self.keep_comments(node, new)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias, TypeVar
@@ -15,6 +14,7 @@ from jaxmigrate.codemod.body import Body, Statement
 from jaxmigrate.codemod.heads import fitted_head, renamed
 from jaxmigrate.codemod.layout import comments_in, fits, fitted, lost_comments, may_be_exploded, source
 from jaxmigrate.codemod.rewriting import Rewriting
+from jaxmigrate.codemod.said import NO_PROSE
 from jaxmigrate.program.operations import (
     After,
     Before,
@@ -32,11 +32,6 @@ from jaxmigrate.sources.notebooks.joining import HEADER_MARK
 Made: TypeAlias = list[cst.BaseStatement]
 Noted = TypeVar("Noted", cst.SimpleStatementLine, cst.BaseCompoundStatement)
 EMPTY = cst.EmptyLine(indent=False)
-# Comments that tell a tool something, ask for work, or hold no words
-NO_PROSE = re.compile(
-    r"#\s*(%%|@|jaxmigrate|pylint|pyright|mypy|pytype|noqa|type:|fmt:|yapf|isort|ruff|flake8|pragma|TODO|FIXME|\W*$)",
-    re.IGNORECASE,
-)
 
 
 def module(body: Body) -> cst.Module:
@@ -261,11 +256,17 @@ def _commented(statement: cst.BaseStatement, comments: Sequence[cst.Comment]) ->
 
 
 def _taking_over(statements: Made, old: Statement) -> Made:
-    """New statements before an old one: they take its place below blank lines, comments stay with the old one."""
+    """New statements before an old one: they take its place below what stands above it.
+
+    Comments stay with the old one behind a function, which they are not about.
+    """
     lines = list(old.leading_lines)
     blanks = next((i for i, line in enumerate(lines) if line.comment), len(lines))
     first = statements[0]
     assert isinstance(first, cst.SimpleStatementLine | cst.BaseCompoundStatement)
+    if old in statements and isinstance(old, cst.SimpleStatementLine):
+        above = statements[: statements.index(old)]
+        blanks = len(lines) if all(isinstance(one, cst.SimpleStatementLine) for one in above) else blanks
     if old in statements:
         index = statements.index(old)
         statements[index] = old.with_changes(leading_lines=lines[blanks:])

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import libcst as cst
 
+from jaxmigrate.codemod.said import is_map
 from jaxmigrate.program.operations import (
     Define,
     DropArgument,
@@ -105,7 +106,7 @@ class _Parts:
         self.others: list[Operation] = []
         kept = {*self._at_head(operations), *self._commented_below()}
         touched = [(op, {self._span_of(node) for node in _nodes(op)}) for op in operations]
-        kept |= {one for op, own in touched if not _is_loose(op, own) for one in own}
+        kept |= {one for op, own in touched if not _is_loose(op, own) or self._is_said_above(op, own) for one in own}
         for op, own in touched:
             alone = next(iter(own)) if _is_loose(op, own) else None
             if alone is None or alone in kept:
@@ -177,6 +178,14 @@ class _Parts:
             return False
         below = itertools.takewhile(_says_nothing, self.lines[_last_line(statement) :])
         return any(line.strip() and line.startswith((f"{indent} ", f"{indent}\t")) for line in below)
+
+    def _is_said_above(self, operation: Operation, own: Collection[int]) -> bool:
+        """Whether a map is written below comments that may have to say so."""
+        if not isinstance(operation, Replace) or not is_map(operation.code):
+            return False
+        first = min(self._unit_of(operation, self.spans[one]).first for one in own)
+        above = itertools.takewhile(_says_nothing, reversed(self.lines[:first]))
+        return any("pmap" in line for line in above)
 
     def _unit_of(self, operation: Operation, span: _Span) -> _Unit:
         """The innermost statement alone on its lines that holds all nodes of an operation."""

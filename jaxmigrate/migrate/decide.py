@@ -42,6 +42,10 @@ GUARD_WORDS = re.compile(
 OTHER_PROCESSES = re.compile(
     r"\b(split_for_jax_process|distributed\.initialize|host_local_array_to_global_array|mpi4py|mpi4jax|SLURM_PROCID)\b"
 )
+ORDERED = re.compile(  # what gives devices their places, also by a library's function
+    r"\b(axis_index\w*|all_gather\w*|all_to_all|ppermute|pshuffle|pswapaxes|psum_scatter|reduce_scatter"
+    r"|bind_rng_to_host_device|process_allgather|kfac_jax|axis_context)\b"
+)
 LOWER_CALL = re.compile(r"\.lower\(\s*[^)\s]")  # with arguments, which str.lower does not take
 
 
@@ -82,13 +86,14 @@ class Surroundings:
 
     `processes`: it asks for its process or its local devices somewhere, so that it may run as several processes.
     `guarded`: it asks which process it is, so that some code may run on one of them only. `several`: a file
-    says that it runs as several.
+    says that it runs as several. `ordered`: it may ask for the places of devices, or bring things in their order.
     `lower`, `wrapped`: it reads attributes of those names. `words`: the keywords of pmap that it mentions anywhere.
     """
 
     processes: bool
     guarded: bool
     several: bool
+    ordered: bool
     lower: bool
     wrapped: bool
     words: frozenset[str]
@@ -108,6 +113,7 @@ def surroundings(texts: Sequence[str]) -> Surroundings:
         processes=any(PROCESS_WORDS.search(text) for text in texts),
         guarded=any(GUARD_WORDS.search(text) for text in texts),
         several=any(map(runs_as_several, texts)),
+        ordered=any(ORDERED.search(text) for text in texts),
         lower=any(LOWER_CALL.search(text) for text in texts),
         wrapped=any("__wrapped__" in text for text in texts),
         words=frozenset(w for w in KEYWORDS if _is_passed(w, texts)),

@@ -64,6 +64,7 @@ class Wanted:
     weak: set[bool] = field(default_factory=set)  # whether Python's numbers keep their weak dtypes, as in jaxline
     unlike: bool = False  # an array may lie on all devices with unlike copies
     processes: bool = False
+    ordered: bool = False  # something depends on the order of devices
     several: bool = False  # it does run as several processes, as far as its files say
     needs: dict[Module, Needs] = field(default_factory=dict)
     chosen_needs: Needs | None = None  # what the map that chooses its mesh needs where it is written next
@@ -73,8 +74,11 @@ class Wanted:
 
     @property
     def by_process(self) -> bool:
-        """Whether the devices of meshes come one process after another: where arrays may lie over those of several."""
-        return self.several or (self.processes and "shard" in self.all_names)
+        """Whether the devices of meshes come one process after another, as pmap's do.
+
+        So it has to be where arrays may lie over those of several, and something asks for the places of devices.
+        """
+        return self.ordered and (self.several or (self.processes and "shard" in self.all_names))
 
     @property
     def gives_meshes(self) -> bool:
@@ -281,7 +285,8 @@ def _lies_so(text: str, kinds: Collection[str], wanted: Wanted) -> bool:
     """Whether the meshes of such a module have the devices that are wanted, in their order."""
     every = all_devices("jax", processes=wanted.by_process)
     own = "jax.local_devices()" if wanted.processes and not wanted.over_all else every
-    made = {"get_mesh": f"return Mesh({own}, ", "mesh_of": f"return Mesh({every}[:rows]"}
+    first = all_devices("jax", processes=wanted.several)
+    made = {"get_mesh": f"return Mesh({own}, ", "mesh_of": f"return Mesh({first}[:rows]"}
     one_line = "".join(text.split())
     return all("".join(made[kind].split()) in one_line for kind in made if kind in kinds)
 
@@ -320,7 +325,7 @@ def _get_mesh(names: FileNames, wanted: Wanted) -> Iterator[str]:
 def _mesh_of(names: FileNames, wanted: Wanted) -> Iterator[str]:
     axis, parameter = _axis(wanted)
     jax = names.of("jax")
-    devices = all_devices(jax, processes=wanted.by_process)
+    devices = all_devices(jax, processes=wanted.several)
     yield f"def mesh_of(tree{', ' + parameter if parameter else ''}):"
     yield '    """The first devices, one for each row of the arrays in tree."""'
     yield f"    rows, *_ = {jax}.tree.leaves(tree)[0].shape"

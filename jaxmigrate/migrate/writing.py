@@ -170,6 +170,7 @@ class ProjectWriter:
         around = self.around
         return Wanted(
             processes=around.processes,
+            ordered=around.ordered,
             several=around.several,
             unlike=self.program.unlike,
             default_axis=self.default_axis,

@@ -194,7 +194,18 @@ def _call_sites(
             continue
         arguments = (*bound, *call_arguments(call, module))
         mapped, rest = _split_mapped(arguments)
+        if mapped is not None and target == PMAP:
+            mapped = _without_jit(mapped, resolver)
         yield MappedSite(module, call, call.func, _own_reference(call.func, own), mapped, rest)
+
+
+def _without_jit(argument: Argument, resolver: Resolver) -> Argument:
+    """What is mapped, without a `jax.jit` of its own that says nothing: pmap compiles it as well."""
+    match argument.expression:
+        case ast.Call(func=func, args=[inner], keywords=[]) if not isinstance(inner, ast.Starred):
+            if resolver.value(func, argument.module) == External("jax.jit"):
+                return Argument(argument.keyword, inner, argument.module)
+    return argument
 
 
 def _decorator_sites(

@@ -71,7 +71,7 @@ SHARED = {
     f"@functools.partial(jax.pmap, axis_name='i')\ndef step(x):\n    return jax.lax.psum(x, 'i') + x\n\n\n"
     "def run():\n    rows = [np.full(3, i, np.float32) for i in range(jax.local_device_count())]\n"
     "    return step(jax.device_put_sharded(rows, jax.local_devices()))\n"
-    for name, more in (("steps/one.py", ""), ("steps/two.py", "from . import one\n"))
+    for name, more in (("steps/one.py", "\nSCALE = 1\n"), ("steps/two.py", "from . import one\n"))
 } | {"main.py": "from steps import one, two\n\n\ndef main():\n    return one.run(), two.run()\n"}
 
 
@@ -79,6 +79,7 @@ def test_files_that_share_a_module_have_the_helper_there() -> None:
     after = fix_files(SHARED)
     assert [name for name, text in after.items() if "def put_sharded(" in text] == ["steps/sharding.py"]
     assert not any("def _put_sharded(" in text or "NamedSharding" in text for text in after.values() if "step(" in text)
+    assert "import get_mesh, put_sharded\n\nSCALE = 1\n" in after["steps/one.py"]
     meant = {k: v.replace("jax.device_put_sharded(rows, jax.local_devices())", MEANT) for k, v in SHARED.items()}
     assert [v.text for v in run([Program("shared", meant, after)])] == [""]
 

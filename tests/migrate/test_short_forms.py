@@ -699,6 +699,8 @@ def test_who_asks_for_its_process_may_be_one_of_several(more: str) -> None:
     after = fix_files({"main.py": ALL_ROWS + more + "\n"})["main.py"]
     assert "host_local" in after
     assert "process by process" in after
+    after = fix_files({"main.py": ALL_ROWS.replace("axis_index('i')", "psum(1, 'i')") + more + "\n"})["main.py"]
+    assert "Mesh(jax.devices(), ('i',))" in after  # nothing depends on their order
 
 
 def test_a_program_that_is_declared_to_be_several_processes_is_written_for_them() -> None:

@@ -78,11 +78,35 @@ def _definition(module: Module, helper: str) -> ast.FunctionDef:
 def _without(file: FilePlan, path: Path, helper: str, way: str, read: ReadTexts) -> FilePlan:
     """A file that imports a helper instead of having it."""
     known = frozenset(alias.asname or alias.name for _, alias in _from(read.module(path, file.before)))
-    after = _importing(read.module(path, file.after), helper, way, known, read)
+    had = read.module(path, file.after)
+    below = _below(had, helper)
+    after = _closed_up(_importing(had, helper, way, known, read), below, file.before)
     if file.marked_after == file.after:
         return replace(file, after=after, marked_after=after)
     marked = _importing(read.module(path, file.marked_after), helper, way, known, read)
-    return replace(file, after=after, marked_after=marked)
+    return replace(file, after=after, marked_after=_closed_up(marked, below, file.before))
+
+
+def _below(module: Module, helper: str) -> str:
+    """The first line of what stands below a helper."""
+    end = _definition(module, helper).end_lineno or 0
+    return next((line for line in module.lines[end:] if line.strip()), "")
+
+
+def _closed_up(text: str, below: str, before: str) -> str:
+    """A text with no more blank lines above a line than there were before a helper came between."""
+    lines, had = text.split("\n"), before.split("\n")
+    if below not in had or lines.count(below) != 1:
+        return text
+    place, most = lines.index(below), _blanks_above(had, had.index(below))
+    while _blanks_above(lines, place) > most:
+        place -= 1
+        del lines[place]
+    return "\n".join(lines)
+
+
+def _blanks_above(lines: Sequence[str], place: int) -> int:
+    return next((i for i in range(place) if lines[place - 1 - i].strip()), place)
 
 
 def _importing(module: Module, helper: str, way: str, known: frozenset[str], read: ReadTexts) -> str:
