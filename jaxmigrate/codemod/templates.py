@@ -65,9 +65,16 @@ class Templates:
             inner = self._part(part.part)
             return marked(inner, part.site, mapped=part.mapped) if self._marks else inner
         found = self._find(part)
-        if is_named and isinstance(found, cst.Call) and source(found).partition("\n")[0].endswith("("):
+        if is_named and isinstance(found, cst.Call) and _hangs(found):
             return found
         return joined(found, commas=not self._style.fills)
+
+
+def _hangs(call: cst.Call) -> bool:
+    """Whether the lines of a call that is returned do not stand below what is behind its opening bracket."""
+    first, *others = source(call).split("\n")
+    opening = len("return ") + first.find("(") + 1
+    return first.endswith("(") or not any(len(line) - len(line.lstrip()) == opening for line in others)
 
 
 def _named(text: str) -> str:

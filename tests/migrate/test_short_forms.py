@@ -837,3 +837,58 @@ def test_what_a_lambda_does_not_read_keeps_its_axis() -> None:
     after = fix_files({"main.py": text})["main.py"]
     assert "squeeze" not in after
     agree(text, after)
+
+
+SAID = """import functools
+import jax
+
+
+def step(w, x):
+    return jax.lax.pmean(w * x, 'i')
+
+
+def main(w, x):
+    # Makes the pmapped step, which pmap keeps (see https://jax.dev/pmap).
+    p_step = jax.pmap(
+        jax.jit(step),
+        axis_name='i',
+    )
+    y = p_step(w, x)
+
+    # per_device pmap: no change of `pmap(f)`
+    return y, jax.pmap(functools.partial(step, x=2.0), 'i')(w)  # a jax.pmap of a part
+
+
+N = jax.device_count()
+"""
+
+
+def test_comments_beside_a_map_say_shard_map() -> None:
+    after = fix_files({"main.py": SAID})["main.py"]
+    assert "# Makes the pmapped step, which pmap keeps (see https://jax.dev/pmap)." in after  # a link may be of pmap
+    assert "# a jax.shard_map of a part" in after
+    assert "per_device pmap: no change of `pmap(f)`" in after  # code in words
+    plain = SAID.replace(" (see https://jax.dev/pmap)", "")
+    assert "# Makes the sharded step, which shard_map keeps.\n    p_step" in fix_files({"main.py": plain})["main.py"]
+
+
+def test_a_jit_that_pmap_was_given_goes() -> None:
+    text = HEAD + "@jax.jit\ndef step(x):\n    return lax.psum(x, 'i')\n"
+    text += "N = jax.device_count()\nRESULT = jax.pmap(jax.jit(lambda x: lax.psum(x * 2, 'i')), 'i')(X)\n"
+    text += "p = jax.pmap(jax.jit(step), 'i')\nRESULT = RESULT, p(X)\n"
+    after = fix_files({"main.py": text})["main.py"]
+    assert after.count("jax.jit(") == 2  # one for each map
+    agree(text, after)
+
+
+def test_lines_that_move_to_the_right_keep_their_steps() -> None:
+    text = (
+        "import functools\nimport jax\n\n\ndef main(env, keys):\n"
+        "    start = functools.lru_cache(env.reset)\n"
+        "    return jax.pmap(  # devices\n        jax.vmap(  # worlds\n            start,  # one\n"
+        "            axis_name='j',\n        ),\n        axis_name='i',\n    )(keys)\n\n\nN = jax.device_count()\n"
+    )
+    after = fix_files({"main.py": text})["main.py"]
+    first = next(line for line in after.splitlines() if "jax.vmap(" in line)
+    inside = len(first) - len(first.lstrip())
+    assert f"\n{' ' * (inside + 4)}start,  # one\n{' ' * (inside + 4)}axis_name='j',\n{' ' * inside})" in after
