@@ -101,11 +101,11 @@ class FileNames:
         own = {alias.name for one in found for alias in one.names if alias.asname is None}
         return bool(found) and not self.module.cells and self._used.isdisjoint(FUNCTOOLS - own)
 
-    def import_from(self, module: str, name: str) -> str:
-        """What the file calls a function that it imports from a module of the project."""
+    def import_from(self, module: str, name: str, *others: str) -> str:
+        """What the file calls a function that it imports from a module of the project, by its name or by others."""
         key = f"{module}:{name}"
         if key not in self._known:
-            chosen = self.free(name)
+            chosen = self.free(name, *others)
             self._imports[key] = Import(module, name, chosen if chosen != name else "")
             self._known[key] = chosen
         return self._known[key]

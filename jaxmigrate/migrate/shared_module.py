@@ -14,6 +14,7 @@ from jaxmigrate.migrate.homes import homes_of
 from jaxmigrate.migrate.names import FileNames
 from jaxmigrate.program.modules import Module, Project
 
+OTHERWISE = {"shard": ("to_mesh",)}  # what a function is called in files that have another one of its name
 NAMES = ("sharding", "device_mesh", "jax_sharding", "jaxmigrate_sharding")
 
 
@@ -26,7 +27,8 @@ class Location:
 
     def name(self, function: str, names: FileNames) -> str:
         """What the file calls one of the functions."""
-        return names.import_from(self.module, function) if self.module else names.free(function)
+        proposals = (function, *OTHERWISE.get(function, ()))
+        return names.import_from(self.module, *proposals) if self.module else names.free(*proposals)
 
 
 def locations(

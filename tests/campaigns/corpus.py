@@ -33,7 +33,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from jaxmigrate.migrate import Plan, SitePlan, plan_sources, sharing
+from jaxmigrate.migrate import Plan, SitePlan, plan_sources, shared_module, sharing
 from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.migrate.wanted import ALL
 from jaxmigrate.sources import SourceError, read_source
@@ -44,7 +44,7 @@ COLUMNS = (
     *("unparsable", "changed again", "crashes", "seconds", "ms a file", "MiB", "findings", "lint seconds"),
 )
 GLOBAL = ("replicated", "split")
-SHARED = frozenset(sharing.NAMES.values())
+SHARED = frozenset(sharing.NAMES.values()).union(*shared_module.OTHERWISE.values())
 ONLY_NAMES = ALL._replace(codes=tuple(f"JM4{digit}" for digit in range(1, 10)))  # all of JM4 but the maps
 PLACES = re.compile(r" \([^()]*:?\d+\)|\([^()]*\)")
 Row = dict[str, Any]
