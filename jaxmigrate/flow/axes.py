@@ -37,7 +37,7 @@ from jaxmigrate.program.collectives import (
 )
 from jaxmigrate.program.library import last_names, named, starting
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import Resolver, call_arguments, returned_by
+from jaxmigrate.program.resolve import PARTIALS, Resolver, call_arguments, returned_by
 from jaxmigrate.program.scopes import FunctionNode
 from jaxmigrate.program.syntax import calls_of, last_name
 from jaxmigrate.program.values import (
@@ -400,7 +400,7 @@ def _apply_library(walk: AxisWalk, name: str, arguments: tuple[Argument, ...], n
     if name in AXIS_POSITIONS and isinstance(node, ast.Call):
         _record(walk, name, axis_given(name, arguments), node, at)
     elif is_map(name):
-        _map(walk, name, arguments, node, at)
+        _map(walk, name, arguments, node, at.unknown() if _is_passed(walk, node, at) else at)
     elif name == CONSTRAINT and at.around.complete:
         spec = argument(arguments, 1, "shardings")
         if spec is not None and at.around.axes:
@@ -409,8 +409,18 @@ def _apply_library(walk: AxisWalk, name: str, arguments: tuple[Argument, ...], n
         outside = at.mapped(Environment(complete=True)).stepping(node, "it is called back on the host")
         _hand_over(walk, arguments[:1], outside)
     else:
-        known = name.startswith(KNOWN_LIBRARIES)
+        known = name.startswith(KNOWN_LIBRARIES) and name not in PARTIALS  # which call nothing yet
         _hand_over(walk, arguments, at if known else at.unknown())
+
+
+def _is_passed(walk: AxisWalk, node: ast.expr, at: Frame) -> bool:
+    """Whether a map that is made is an argument of a function of the project, which may call it in another map."""
+    parent = at.module.table.parents.get(node)
+    return (
+        isinstance(parent, ast.Call)
+        and node in parent.args
+        and isinstance(walk.resolver.value(parent.func, at.module), Function)
+    )
 
 
 def _wrapped_map(

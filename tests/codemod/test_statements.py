@@ -27,7 +27,12 @@ from tests.codemod.nodes import Nodes, Plan, after
 
 STATEMENTS: list[tuple[str, Plan, str]] = [
     ("a\nb\n", lambda n: [Before(n.statement("b"), code("c"))], "a\nc\nb\n"),
-    ("a\n\n# of b\nb\n", lambda n: [Before(n.statement("b"), code("c"))], "a\n\nc\n# of b\nb\n"),
+    ("a\n\n# of b\nb\n", lambda n: [Before(n.statement("b"), code("c"))], "a\n\n# of b\nc\nb\n"),
+    (
+        "a\n\n# of b\nb\n",
+        lambda n: [Before(n.statement("b"), code("def c(): pass"))],
+        "a\n\n\ndef c(): pass\n\n\n# of b\nb\n",
+    ),
     ("a\nb\n", lambda n: [After(n.statement("a"), code("c = $x", x=n("a")))], "a\nc = a\nb\n"),
     ("a; b; c\n", lambda n: [After(n.statement("b"), code("d"))], "a\nb\nd\nc\n"),
     ("a; b  # x\n", lambda n: [DropStatement(n.statement("b"))], "a\n"),

@@ -58,7 +58,6 @@ def test_specs_of_a_named_tuple_are_said_once() -> None:
     said = flat(after)
     assert said.count("State(params=P(), opt_state=P(), key=P('device'), env_state=P('device'))") == 1
     assert "state_specs = State(" in said
-    assert "host_local(jax.jit(sharded_learn), out_specs=(State(" in said  # the keys stay those of all processes
     assert "jax.shard_map(per_device(learn, **learn_specs), mesh=get_mesh(), **learn_specs, check_vma=False)" in said
     found = run([Program("before", {"main.py": STATE}), Program("after", {"main.py": after})])
     before, now = ({k: v for k, v in found[name].items() if k != "name"} for name in ("before", "after"))

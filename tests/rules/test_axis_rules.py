@@ -318,6 +318,17 @@ def test_constraints_within_a_shard_map(spec: str, names: str, expected: list[st
     assert codes(text) == expected
 
 
+OWN = """
+def mesh_of(tree, axis_name):
+    return Mesh(jax.devices()[: len(tree)], (axis_name,))
+def per_device(fun):
+    @functools.wraps(fun)
+    def block(*args):
+        return fun(*args)
+    return block
+jax.jit(lambda *args: jax.shard_map(
+    per_device({fun}), mesh=mesh_of(args, 'data'), in_specs=P('data'), out_specs=P('data'), check_vma=False)(*args))(1)
+"""
 JITTED = """
 def step(x):
     return helper(x)
@@ -330,6 +341,8 @@ def helper(x):
     ("text", "expected"),
     [
         ("f = jax.jit(step, donate_argnums=0)", ["JM101"]),
+        (OWN.format(fun="partial(step)"), []),
+        (OWN.format(fun="jax.vmap(lambda x: lax.psum(x, ('data', 'j')), axis_name='j')"), []),
         ("f = jax.jit(step)\ndef main(x): return f(x)", ["JM101"]),
         ("def main(x): return jax.jit(step)(x)", ["JM101"]),
         ("f = jax.jit(step)", []),  # it may be for others to map
