@@ -25,6 +25,7 @@ from jaxmigrate.flow.layout import (
     projections,
     read_only_copies,
     read_only_parameters,
+    spreading,
     trusting,
 )
 from jaxmigrate.flow.layout.causes import Reason, Stacked
@@ -86,48 +87,32 @@ def call(it: Interpreter, node: ast.Call, frame: Frame) -> Abstract:
         it.mark_loads(node.func)
         return trusting.apply(it, idiom, it.evaluate(idiom.operand, frame), node, frame)
     callee = it.evaluate(node.func, frame)
-    given = arguments(it, node, frame)
+    given = arguments(it, node, frame, to_maps=spreading.calls_maps(callee))
+    if given.waits:
+        return NOTHING  # for what a star spreads
     return observing.made(it, call_value(it, callee, given, node, frame), node, frame)
 
 
-def arguments(it: Interpreter, node: ast.Call, frame: Frame) -> Given:
+def arguments(it: Interpreter, node: ast.Call, frame: Frame, *, to_maps: bool = False) -> Given:
     """The arguments of a call."""
-    positional: list[Abstract] = []
-    named: dict[str, Abstract] = {}
-    places: dict[int | str, ast.expr] = {}
-    hidden, sure = False, 0
+    given = spreading.Arguments(to_maps)
     for argument in node.args:
-        sure += not hidden
+        given.sure += not given.hidden
         if isinstance(argument, ast.Starred):
-            value = it.evaluate(argument.value, frame)
-            if isinstance(value, Tup):
-                positional += value.parts
-                sure += 0 if hidden else len(value.parts) - 1
-            else:
-                sure -= not hidden
-                hidden = True
-                positional.append(projections.element(it, value, argument, frame))
+            spreading.star(it, given, argument, frame)
         else:
-            places[len(positional)] = argument
-            positional.append(it.evaluate(argument, frame))
-            read_only_copies.note(it, argument, positional[-1])
+            given.places[len(given.positional)] = argument
+            given.positional.append(it.evaluate(argument, frame))
+            read_only_copies.note(it, argument, given.positional[-1])
     for keyword in node.keywords:
-        value = it.evaluate(keyword.value, frame)
-        if keyword.arg is not None:
-            named[keyword.arg] = value
-            places[keyword.arg] = keyword.value
+        if keyword.arg is None:
+            spreading.double_star(it, given, keyword, frame)
+        else:
+            value = it.evaluate(keyword.value, frame)
+            given.named[keyword.arg] = value
+            given.places[keyword.arg] = keyword.value
             read_only_copies.note(it, keyword.value, value)
-        elif isinstance(value, Dct):
-            named |= value.box.fields
-            hidden |= not isinstance(value.box.element, Nothing)
-            if not isinstance(value.box.element, Nothing):
-                named["**"] = value.box.element
-        elif not isinstance(value, Nothing):
-            hidden = True
-            it.block_all(
-                [value], Stacked.PASSED_ON.reason("is spread into keyword arguments"), keyword.value, frame.module
-            )
-    return Given(tuple(positional), named, hidden, sure, places)
+    return given.given()
 
 
 def call_value(it: Interpreter, callee: Abstract, given: Given, node: ast.expr, frame: Frame) -> Abstract:
@@ -316,15 +301,11 @@ def _bind(
     found = passed(spec, given.positional, given.named, int(skip))
     for index, (name, value) in enumerate(zip(names, given.positional, strict=False)):
         give(name, value, index)
-    extra = found.extra
     if spec.vararg is not None:
-        box = it.box("vararg", function.node, context)
-        for value in extra:
-            it.fill(box, value, node, frame.module)
-        give(spec.vararg.arg, Seq(box))
-    elif extra:
+        give(spec.vararg.arg, _rest(it, function, found.extra, node, frame, context))
+    else:
         it.block_all(
-            extra, Stacked.PASSED_ON.reason("is one argument more than the function takes"), node, frame.module
+            found.extra, Stacked.PASSED_ON.reason("is one argument more than the function takes"), node, frame.module
         )
     for name, value in given.named.items():
         if name not in found.others:
@@ -334,6 +315,23 @@ def _bind(
     if spec.kwarg is not None:
         give(spec.kwarg.arg, Dct(it.box("kwarg", function.node, context)))
     _defaults(it, function, names, set(found.known), give)
+
+
+def _rest(
+    it: Interpreter,
+    function: Function,
+    extra: Sequence[Abstract],
+    node: ast.expr,
+    frame: Frame,
+    context: ast.Call | None,
+) -> Abstract:
+    """What `*args` gets: a tuple whose length is known where the function is followed for each call."""
+    if context is not None:
+        return Tup(tuple(extra))
+    box = it.box("vararg", function.node, context)
+    for value in extra:
+        it.fill(box, value, node, frame.module)
+    return Seq(box)
 
 
 def _bind_some(

@@ -57,6 +57,7 @@ MERGES = named("merges")
 THAWS = named("thaws")
 FETCHES = named("fetches")
 FROZEN = named("frozen")
+NAMED_AFTER = named("named-after")
 GIVES_ITS_LIKE = FIELDWISE | COPIES | THAWS | MERGES
 DEVICE_LIBRARIES = starting("on-device")
 DEVICE_EXCEPTIONS = starting("not-on-device")
@@ -70,7 +71,7 @@ def runs_on_devices(name: str) -> bool:
 def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame) -> Abstract | None:  # noqa: C901
     """The value of a call of something outside the project; None where that is not known here."""
     values = given.positional
-    if name in WITHOUT_LOOKING:
+    if name in WITHOUT_LOOKING or (name in NAMED_AFTER and _stays_wrapped(it, given)):
         return PLAIN
     if name in ANY_TREE_MAPS:
         return tree_map(it, given, node, frame)
@@ -124,6 +125,14 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
     if name == "builtins.getattr" and values and is_tracked(values[0]):
         return None
     return _of_python(it, name, given, node, frame)
+
+
+def _stays_wrapped(it: Interpreter, given: Given) -> bool:
+    """Whether functions that others are named after are never reached through these, by `__wrapped__`."""
+    texts = (module.text for module in it.modules)
+    return all(isinstance(one, Func) for one in given.everything()) and not any(
+        name in text for text in texts for name in ("__wrapped__", "unwrap(")
+    )
 
 
 def _of_python(  # noqa: C901 - one case a function

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from jaxmigrate.flow.guards import is_tried
-from jaxmigrate.flow.layout import devices, handed_back, observing, results
+from jaxmigrate.flow.layout import devices, handed_back, observing, results, spreading
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.idioms import is_none
 from jaxmigrate.flow.layout.interpreter import Interpreter
@@ -76,11 +76,16 @@ def call_site(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, fra
     placed = _in_place(it, site, given, node, frame)
     if placed is not None:
         given = placed
+    if isinstance(node, ast.Call) and given.open and it.maps.mapped.get(site) == NOTHING and not it.final:
+        it.reads.add(("site", site))
+        return NOTHING  # what it maps says how many arguments a star stands for
+    if isinstance(node, ast.Call):
+        given = spreading.as_taken(it, site, given, node, frame)
     if _raises(it, site, given, node, frame):
         return NONE  # no value, ever: unlike NOTHING it is not waited for
     names = tuple(sorted(given.named))
     known = it.maps.by_keyword.setdefault(site, names)
-    hides = not isinstance(node, ast.Call) or given.open or any(k.arg is None for k in node.keywords)
+    hides = not isinstance(node, ast.Call) or given.open or not spreading.gives_all(it, site, given, node, frame)
     if not isinstance(node, ast.Call) or hides or known != names:
         reason = Stacked.MAP_STAYS.reason("is called with other keyword arguments in one place than in another")
         if hides:
@@ -110,7 +115,8 @@ def call_site(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, fra
         if not same(before, call.arguments[index]):
             it.touch(("site", site))
         is_array = isinstance(value, Ref) and value.is_array
-        is_array |= own and not is_tracked(value) and it.idioms.is_array(places[index], frame.module)
+        alone = own and not is_tracked(value) and not call.is_spread(places[index])
+        is_array |= alone and it.idioms.is_array(places[index], frame.module)
         _give(it, site, index, value, is_array, node, frame)
     return results.outputs(it, site, len(given.positional))
 

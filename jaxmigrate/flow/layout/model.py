@@ -57,12 +57,24 @@ class SiteCall:
     arguments: list[Abstract]
     in_place: bool = False
 
+    def is_spread(self, place: ast.expr) -> bool:
+        """Whether an expression is what a star spreads, and stands for several arguments."""
+        return any(isinstance(one, ast.Starred) and one.value is place for one in self.node.args)
+
     @property
     def places(self) -> list[ast.expr]:
-        """The expressions of the arguments in their order; none where a star hides some."""
+        """The expressions of the arguments in their order; none where stars hide some.
+
+        What a star spreads stands for each of them.
+        """
         node = self.node
+        stars = [one for one in node.args if isinstance(one, ast.Starred)]
         if has_stars(node):
-            return []
+            hidden = len(self.arguments) - len(node.args) + 1
+            if len(stars) != 1 or node.keywords or hidden < 0:
+                return []
+            at = node.args.index(stars[0])
+            return [*node.args[:at], *[stars[0].value] * hidden, *node.args[at + 1 :]]
         by_name = sorted(node.keywords, key=lambda keyword: keyword.arg or "")
         return [*node.args, *(keyword.value for keyword in (node.keywords if self.in_place else by_name))]
 
@@ -72,7 +84,9 @@ class Given:
     """The arguments of a call as the interpreter sees them; `open` where a star hides some of them.
 
     The first `sure` positional ones, and those by name but for "**", stand where they are all the same. `places` are
-    the expressions that stand for arguments of their own, by position and by name.
+    the expressions that stand for arguments of their own, by position and by name. `star` is the one argument that
+    stands for some number of positional ones, if that is all that is hidden; `mapping` is a tree that is spread by its
+    names; `waits` where what is spread is not known yet.
     """
 
     positional: tuple[Abstract, ...]
@@ -80,6 +94,9 @@ class Given:
     open: bool = False
     sure: int = 0
     places: Mapping[int | str, ast.expr] = field(default_factory=dict)
+    star: int | None = None
+    mapping: Abstract | None = None
+    waits: bool = False
 
     def is_like(self, other: Given) -> bool:
         """Whether others are the same as far as the fixpoint is concerned."""
@@ -93,7 +110,7 @@ class Given:
 
     def everything(self) -> list[Abstract]:
         """All of them."""
-        return [*self.positional, *self.named.values()]
+        return [*self.positional, *self.named.values(), *([] if self.mapping is None else [self.mapping])]
 
 
 @dataclass(slots=True)

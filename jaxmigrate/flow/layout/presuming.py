@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 
 from jaxmigrate.flow.layout import mapped_bodies, phased_attributes, transient_attributes
-from jaxmigrate.flow.layout.choices import Layouts
+from jaxmigrate.flow.layout.choices import Layouts, SiteChoice
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import SiteCall
 from jaxmigrate.flow.layout.observing import site_of, spot_of
@@ -58,11 +58,25 @@ def presumed(it: Interpreter, found: Layouts) -> Observed:
             if choice.arguments[index].layout != "stacked":
                 continue
             way = _way(it, call, index, place)
+            if call.is_spread(place) and not _is_batch(it, call, place, choice):
+                continue
             if way == "split" and ("plain", call.site, index) in it.variables and not _is_row(it, place, call.module):
                 given[site_of(call.site, it.sites[call.site].module), index] = Making("split", 0)
             elif way == "replicate":
                 made |= {spot: Making("replicate", 0) for spot in _makers(it, place, call.module, DEEPEST)}
     return Observed(made, given)
+
+
+def _is_batch(it: Interpreter, call: SiteCall, place: ast.expr, choice: SiteChoice) -> bool:
+    """Whether all that a star spreads is a batch that comes from out of sight."""
+    found = [i for i, one in enumerate(call.places) if one is place]
+    return all(
+        i < len(choice.arguments)
+        and choice.arguments[i].layout == "stacked"
+        and ("plain", call.site, i) in it.variables
+        and _way(it, call, i, place) == "split"
+        for i in found
+    )
 
 
 def is_learned(field: str) -> bool:
