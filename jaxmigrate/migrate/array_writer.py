@@ -13,7 +13,7 @@ from jaxmigrate.flow.layout.idioms import CONSTANTS, TILES, Idioms, shape_of_con
 from jaxmigrate.flow.layout.model import Op
 from jaxmigrate.flow.layout.objects import REPLACES
 from jaxmigrate.flow.layout.operations import OBSERVED, PRESUMED, WITHIN
-from jaxmigrate.migrate import placing
+from jaxmigrate.migrate import placing, size_texts
 from jaxmigrate.migrate.keys import key_fields
 from jaxmigrate.migrate.names import FileNames
 from jaxmigrate.migrate.sharing import Shared
@@ -262,6 +262,8 @@ class ArrayWriter:
                 yield self._metrics(op.node)
             case "checkpoint":
                 return
+            case "size":
+                yield size_texts.said(choice, self._jax, processes=self.program.processes)
             case "identity":
                 yield self._put(op)
             case _:

@@ -100,10 +100,10 @@ END = SPOILED.count("\n")
     ("shown", "stacked"),
     [
         ("0", {}),
-        ("ema.shape", {"ema": f"has .shape read (line {END})", "1": f"has .shape read (line {END})"}),
+        ("ema.nbytes", {"ema": f"has .nbytes read (line {END})", "1": f"has .nbytes read (line {END})"}),
         (
-            "state.params.shape",
-            dict.fromkeys(("state", "ema", "0", "1"), f"has .shape read (line {END})"),
+            "state.params.nbytes",
+            dict.fromkeys(("state", "ema", "0", "1"), f"has .nbytes read (line {END})"),
         ),
     ],
 )

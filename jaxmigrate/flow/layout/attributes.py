@@ -13,6 +13,7 @@ from jaxmigrate.flow.layout import (
     hidden_methods,
     methods,
     module_variables,
+    sizes,
 )
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.hidden_methods import Reads
@@ -64,6 +65,8 @@ def attribute_of(it: Interpreter, owner: Abstract, name: str, node: ast.Attribut
     """An attribute of a value."""
     it.looks.loads.add(node)
     it.looks.run_reads.add(node)
+    if name in sizes.READ and not isinstance(owner, Ref | Nothing):
+        sizes.read_plain(it, node, frame)
     match owner:
         case Func(items=items):
             result: Abstract = NOTHING
@@ -250,7 +253,7 @@ def _tree_attribute(it: Interpreter, owner: Ref, name: str, node: ast.Attribute,
     if _is_called(node, frame.module):
         it.looks.receivers[node] = owner
         return func(Method(node))
-    if name in SAME_FOR_BOTH:
+    if name in SAME_FOR_BOTH or sizes.read(it, owner, node, frame):
         return PLAIN
     if name in ARRAY_ATTRIBUTES or class_index.is_property(it, name):
         it.block_all([owner], Stacked.READ_ON_HOST.reason(f"has .{name} read"), node, frame.module)

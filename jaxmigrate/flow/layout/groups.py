@@ -23,7 +23,7 @@ PARAMETERS = frozenset({"model", "optimizer", "parameters", "params", "target", 
 SLICED = ("handed over", "padded")  # by libraries, with one slice for each device
 REPLICABLE = frozenset(
     {"replicate", "output", "argument", "first", "inner", "metrics", "numpy", "written", "stack", "checkpoint"}
-    | {"identity"}
+    | {"identity", "size"}
 )
 SPLIT_FIELD = Stacked.PER_DEVICE.reason("is split over the devices, while other fields of its object are replicated")
 
@@ -36,7 +36,9 @@ class Groups:
         self.axis = axis
         self.processes = processes
         self.facts = SiteFacts(it, axis)
-        self.splittable = {"split", "argument", "prefetch", "identity"} | (set() if processes else {"merge", "output"})
+        self.splittable = {"split", "argument", "prefetch", "identity", "size"} | (
+            set() if processes else {"merge", "output"}
+        )
         self.dropped: dict[Group, Reason | Blocker] = {}
         self.copied: dict[tuple[ast.expr, int], set[str]] = {}  # the methods that copy an argument, as far as asked
         self.kinds = self._kinds()

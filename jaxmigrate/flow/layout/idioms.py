@@ -18,7 +18,8 @@ from jaxmigrate.program.values import Application, External, Function, Parameter
 from jaxmigrate.records import record
 
 Kind = Literal[
-    "replicate", "split", "first", "inner", "merge", "metrics", "prefetch", "rows", "stack", "checkpoint", "identity"
+    "replicate", "split", "first", "inner", "merge", "metrics", "prefetch", "rows", "stack", "checkpoint", "identity",
+    "size",
 ]  # fmt: skip
 
 KFAC_REPLICATES = the("kfac-replicates")

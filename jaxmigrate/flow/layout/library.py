@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from jaxmigrate.flow.layout import operations, padding, projections, read_only_copies
+from jaxmigrate.flow.layout import operations, padding, projections, read_only_copies, sizes
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.idioms import (
     CONSTANTS,
@@ -144,6 +144,8 @@ def _of_python(  # noqa: C901 - one case a function
     match name:
         case "builtins.type" if len(values) > 1:
             return None
+        case "builtins.len" if len(values) == 1 and _is_length(it, values[0], node, frame):
+            return PLAIN
         case "builtins.len" | "builtins.isinstance" | "builtins.type":
             return None if any(isinstance(v, Ref) for v in values) else PLAIN
         case "builtins.next" if values:
@@ -187,6 +189,13 @@ def _of_python(  # noqa: C901 - one case a function
                 it.fill(box, projections.element(it, value, node, frame), node, frame.module)
             return Seq(box)
     return None
+
+
+def _is_length(it: Interpreter, value: Abstract, node: ast.Call, frame: Frame) -> bool:
+    """Whether the length of a value is the number of devices, of a stacked array."""
+    if not isinstance(value, Ref | Nothing):
+        sizes.length_of_plain(it, node, frame)
+    return sizes.length(it, value, node, frame)
 
 
 def _is_split(values: Sequence[Abstract]) -> bool:

@@ -11,4 +11,4 @@ def step(state, x):
 
 p_step = jax.pmap(step, axis_name="batch")
 state = p_step(jax_utils.replicate({"w": jnp.zeros(2), "none": jnp.zeros(0)}), np.arange(8, dtype=np.float32))
-RESULT = {"state": jax_utils.unreplicate(state), "shape": state["none"].shape}
+RESULT = {"state": jax_utils.unreplicate(state), "bytes": state["none"].nbytes}
