@@ -31,6 +31,7 @@ from jaxmigrate.flow.layout.values import (
     Stage,
 )
 from jaxmigrate.flow.variance.library import change
+from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Class, Function, ModuleValue, Partial
@@ -41,6 +42,7 @@ INTERPRETED = frozenset(  # the libraries whose functions are known by name
     | {"jaxlib", "numpy", "operator", "threading", "tqdm", "tree"}
 )
 SETTINGS = "jax.config"
+DRAWS = named("draws")
 PATCHES = ("unittest.mock.patch", "mock.patch", "pytest.MonkeyPatch")
 SETS = frozenset({"setattr", "__setattr__"})
 
@@ -157,6 +159,8 @@ def _in_library(it: Interpreter, item: object, name: str, node: ast.AST, frame: 
         return  # a note on a function of the project, which runs as before
     if isinstance(item, Ext) and item.name.partition(".")[0] not in INTERPRETED:
         change(it.resolver, f"{item.name}.{name}")
+    elif isinstance(item, Ext) and _is_granted(it, f"{item.name}.{name}", node, frame.module):
+        _note(it, f"{item.name}.{name}", node, frame.module)  # which maps lean on, each by itself
     else:
         it.blockers.beyond.setdefault(
             node,
@@ -164,6 +168,11 @@ def _in_library(it: Interpreter, item: object, name: str, node: ast.AST, frame: 
                 Stacked.REACHABLE.reason("may depend on a library that the program monkeypatches"), frame.module, node
             ),
         )
+
+
+def _is_granted(it: Interpreter, name: str, node: ast.AST, module: Module) -> bool:
+    """Whether what replaces a function that draws numbers may be taken to draw such numbers as well."""
+    return name in DRAWS and it.trust.grants("never-replaced", name, "", module, node) is not None
 
 
 def _note(it: Interpreter, name: str, node: ast.AST, module: Module) -> None:

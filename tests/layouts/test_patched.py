@@ -1,0 +1,71 @@
+"""Functions of JAX that a program replaces: what draws numbers is taken to go on doing that, by a named assumption."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.layouts.test_presumed import both, layouts, plan
+
+MAIN = """\
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+from flax.training.common_utils import shard
+
+X = np.sin(np.arange(48, dtype=np.float32)).reshape(16, 3)
+
+
+def fast(key, p=0.5, shape=()):
+    {body}
+
+
+def step(w, x, key):
+    kept = jax.random.bernoulli(key, 0.5, w.shape)
+    grad = jax.grad(lambda w: jnp.mean((x @ w) ** 2))(w)
+    {update}
+
+
+{patch} = fast
+p_step = jax.pmap(step, axis_name="i")
+w, keys = jax_utils.replicate(jnp.ones(3)), jax.random.split(jax.random.PRNGKey(0), jax.local_device_count())
+for _ in range(2):
+    w = p_step(w, shard(X), keys)
+RESULT = np.asarray(jax_utils.unreplicate(w)).tolist()
+"""
+BODY, UPDATE = "return jnp.arange(3) % 2 == 0", "return w - 0.1 * jax.lax.pmean(grad * kept, 'i')"
+WORDS = {"body": BODY, "update": UPDATE, "patch": "jax.random.bernoulli"}
+
+
+def files(**words: str) -> dict[str, str]:
+    """The program with some of its words replaced."""
+    return {"main.py": MAIN.format(**{**WORDS, **words})}
+
+
+def test_a_faster_bernoulli_is_named_and_changes_nothing() -> None:
+    assert layouts(plan(files(), "auto"))[0] == ["stacked"] * 3
+    found = plan(files())
+    assert layouts(found) == (["replicated", "split", "stacked"], ["replicated"])
+    told = [one.says for site in found.sites for one in site.assumed]
+    assert "monkeypatching `jax.random.bernoulli` does not affect this mapped function" in told
+    before, after = both("faster", files(), found)
+    assert (before["error"], after["error"]) == ("", "")
+    assert before["result"] == after["result"]
+
+
+@pytest.mark.parametrize("patch", ["jax.lax.pmean", "jax.numpy.mean", "jax_utils.unreplicate", "jax.device_get"])
+def test_what_does_not_draw_is_not_presumed_to_stay_what_it_is(patch: str) -> None:
+    assert set(layouts(plan(files(patch=patch)))[0]) == {"stacked"}
+
+
+def test_draws_that_are_not_averaged_differ_all_the_same() -> None:
+    update = "return w - 0.1 * jax.lax.pmean(grad, 'i') * kept"
+    found = plan(files(body="return jnp.arange(3) < jax.lax.axis_index('i')", update=update))
+    assert layouts(found)[1] == ["stacked"]
+
+
+def test_what_is_drawn_over_the_axis_shows_only_in_what_the_assumption_names() -> None:
+    body = "return jax.random.uniform(jax.random.PRNGKey(jax.lax.axis_index('i')), shape) < p"
+    program = files(body=body, update="return w - 0.1 * jax.lax.pmean(grad, 'i') * jnp.mean(w) + 0 * kept")
+    before, after = both("over the axis", program, plan(program))
+    assert before["result"] == after["result"]
