@@ -42,6 +42,8 @@ class Groups:
         self.dropped: dict[Group, Reason | Blocker] = {}
         self.copied: dict[tuple[ast.expr, int], set[str]] = {}  # the methods that copy an argument, as far as asked
         self.kinds = self._kinds()
+        if self._join_batches():
+            self.kinds = self._kinds()
         self.makers = self._makers()
         self.lookers = self._lookers()
         made_by = self._made_by()
@@ -79,6 +81,16 @@ class Groups:
         for key, group in self.it.groups.items():
             if key[0] in ("output", "argument", "rows", *SLICED):
                 found.setdefault(group.find(), set()).add(str(key[0]))
+        return found
+
+    def _join_batches(self) -> bool:
+        """Makes one group of each object all of whose fields are split, as a batch with named parts is; says if any."""
+        found = False
+        for root, cls in self._made_by().items():
+            fields = {name: group.find() for name, group in root.fields.items()}
+            whole = set(self.it.resolver.declared_fields(cls)) == {*fields}
+            if fields and whole and all("split" in self.kinds.get(one, ()) for one in fields.values()):
+                found |= root.flatten()
         return found
 
     def _makers(self) -> dict[Group, list[Op]]:

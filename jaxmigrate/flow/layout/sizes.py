@@ -77,8 +77,7 @@ def _is_of_array(it: Interpreter, owner: Ref, name: str) -> bool:
     """Whether an attribute is that of an array, and no field or property of an object of the project's."""
     if name not in READ or class_index.is_property(it, name) or class_index.declarations(it, name):
         return False
-    root = owner.group.find()
-    return not root.fields and not root.methods and not class_index.is_assigned(it, name)
+    return not owner.group.find().fields and not class_index.is_assigned(it, name)
 
 
 def _place(node: ast.Attribute, frame: Frame) -> tuple[ast.expr, str]:
