@@ -18,7 +18,7 @@ from jaxmigrate.program.collectives import (
     argument,
     axis_argument,
 )
-from jaxmigrate.program.library import named
+from jaxmigrate.program.library import last_names, named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once, once_each
 from jaxmigrate.program.resolve import Resolver, call_arguments, returned_by
@@ -32,6 +32,7 @@ from jaxmigrate.program.values import (
     Member,
     Parameter,
     Partial,
+    Unknown,
     Value,
     Values,
 )
@@ -49,6 +50,7 @@ JITTED = ", a jitted function that all processes must call"
 MANAGER = re.compile("manager|mngr")
 JITS = named("jit")
 LIKE_COLLECTIVES = re.compile("(psum|pmean|pmax|pmin|all_gather|ppermute)_")  # pmean_if_pmap, and its like in libraries
+SYNCS = frozenset(name for name in last_names("host-sync") if not name.startswith("assert"))
 
 
 @record
@@ -123,7 +125,7 @@ def _of_call(call: ast.Call, module: Module, resolver: Resolver, depth: int) -> 
             yield Operation(f"{name.rpartition('.')[2]}", module, call)
         case External(name=name) if name in HOST_SYNCS:
             yield Operation(name.rpartition(".")[2], module, call)
-        case Member() if (kind := _of_manager(value, call, resolver)) is not None:
+        case Unknown() | Member() if (kind := _of_object(value, call, resolver)) is not None:
             yield Operation(kind, module, call)
         case External(name=name) if name in RUNNERS and depth < DEEPEST:
             for given in arguments:
@@ -159,6 +161,13 @@ def only_method(name: str, resolver: Resolver) -> Function | None:
                 if isinstance(node, ast.FunctionDef) and node.name == name:
                     found += [Function(module, node)] if method else [Function(module, node)] * 2
     return found[0] if len(found) == 1 else None
+
+
+def _of_object(method: Value, call: ast.Call, resolver: Resolver) -> str | None:
+    """What a method of an unknown object does for all processes together: by JAX's name for it, or a manager's."""
+    if last_name(call.func) in SYNCS:
+        return last_name(call.func)
+    return _of_manager(method, call, resolver) if isinstance(method, Member) else None
 
 
 def _of_manager(method: Member, call: ast.Call, resolver: Resolver) -> str | None:

@@ -43,6 +43,10 @@ def found(text: str) -> set[str]:
         ("return lax.pmean(x, 'i') / (2 * lax.psum(1, 'i'))", False),
         ("return jnp.sum(lax.pmean(x, 'i')) / lax.psum(1, 'i')", False),
         ("return lax.pmean(x, 'i') / lax.psum(x.size, 'i')", False),
+        (
+            "s = elsewhere.State().apply_gradients(grads=lax.pmean(x, 'i'))\n    return s.params / lax.axis_size('i')",
+            False,
+        ),
         # rows of a sum that was scattered
         ("return lax.pmean(lax.psum_scatter(x, 'i', tiled=True), 'i')", True),
         ("g = lax.psum_scatter(x, 'i') / 8\n    return lax.psum(g, 'i')", True),

@@ -45,6 +45,33 @@ def lines(body: str, program: str = PROGRAM) -> list[int]:
     return [one.line - first for one in lint([decode(text.encode(), "a.py", None)], Config()) if one.code == "JM301"]
 
 
+SEVERAL = """\
+import jax
+from elsewhere import gather_all
+
+class State:
+    def process_allgather(self):
+        return gather_all(self)
+
+class Other(State):
+    def process_allgather(self):
+        return self
+
+def run(state, ckpt, loader):
+    is_master = jax.process_index() == 0
+    def save(step, one):
+{body}
+    save(0, state)
+"""
+
+
+def test_what_several_classes_gather() -> None:
+    """A method that goes by the name of JAX's is one that all processes take part in."""
+    assert lines("if is_master:\n    ckpt.save(step, one.process_allgather())", SEVERAL) == [2]
+    assert lines("all = one.process_allgather()\nif is_master:\n    ckpt.save(step, all)", SEVERAL) == []
+    assert lines("if is_master:\n    one.assert_equal(step)", SEVERAL) == []
+
+
 @pytest.mark.parametrize(
     ("body", "where"),
     [

@@ -194,7 +194,7 @@ def _has_marks(value: AbstractValue) -> bool:
 
 def applied(value: AbstractValue) -> AbstractValue:
     """Parameters, or the state of an optimizer, after an update: what divides them divides no sum."""
-    return mapped(value, lambda v: replace(v, marks=v.marks - _sums(v)) if v.marks else v)
+    return mapped(value, lambda v: replace(v, marks=v.marks - _sums(v) - PASSING) if v.marks else v)
 
 
 def _sums(value: AbstractValue) -> frozenset[str]:
