@@ -88,8 +88,8 @@ def test_a_metric_of_several_outputs(read: str) -> None:
 def test_behind_a_long_function() -> None:
     """What a body calls may be long: what stands behind it is read all the same."""
     layer = "def layer{0}(p, x):\n" + "    x = jnp.tanh(x @ p['w'] + p['b']) * p['s'] + x\n" * 40 + "    return x\n"
-    layers = "".join(layer.format(number) for number in range(24))
-    net = "def net(p, x):\n" + "".join(f"    x = layer{number}(p, x)\n" for number in range(24)) + "    return x\n"
+    layers = "".join(layer.format(number) for number in range(30))
+    net = "def net(p, x):\n" + "".join(f"    x = layer{number}(p, x)\n" for number in range(30)) + "    return x\n"
     step = """
 def step(params, batch):
     loss = jnp.mean(net(params, batch["x"]) ** 2)
@@ -99,3 +99,23 @@ p = jax.pmap(step, "i")
 """
     assert found(layers + net + step.format("lax.pmean(loss, 'i')")) == {"JM202"}
     assert found(layers + net + step.format("loss")) == set()
+
+
+def test_a_long_function_may_reduce() -> None:
+    """What is not read any more may have averaged what it gives."""
+    layer = "def layer{0}(p, x):\n" + "    x = jnp.tanh(x @ p['w'] + p['b']) * p['s'] + x\n" * 40 + "    return x\n"
+    layers = "".join(layer.format(number) for number in range(30))
+    net = "def net(p, x):\n" + "".join(f"    x = layer{number}(p, x)\n" for number in range(30)) + "    return x\n"
+    step = """
+def averaged(x):
+    return lax.pmean(x, "i")
+def step(params, batch):
+    out = net(params, batch["x"])
+    return averaged(out.mean())
+p = jax.pmap(step, "i")
+def main(params, batches):
+    for batch in batches:
+        loss = p(params, batch)
+        print(loss[0])
+"""
+    assert found(layers + net + step) == set()

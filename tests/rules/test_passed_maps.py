@@ -167,6 +167,8 @@ PLAIN = {
         ({"body": "grads = jax.grad(mse)(state.params, batch)", "tx": "self.all"}, set()),
         ({"body": "grads = metrics.train_step(jax.grad(mse)(state.params, batch))"}, set()),
         ({"returned": "metrics.accuracy(self.model.apply(state.params, batch), batch, 'i')"}, set()),
+        ({"returned": "metrics.make()(state.params, batch)"}, set()),
+        ({"body": "grads = metrics.clipping(1.0)(jax.grad(mse)(state.params, batch))"}, set()),
     ],
 )  # fmt: skip
 def test_what_knows_no_axis_reduces_nothing(changed: dict[str, str], codes: set[str]) -> None:

@@ -21,6 +21,7 @@ from jaxmigrate.flow.variance.frames import Arguments, Frame, fresh, reachable
 from jaxmigrate.flow.variance.lattice import (
     DATA,
     EQUAL,
+    GIVEN,
     NO_CAUSE,
     OPAQUE,
     OTHERS,
@@ -136,7 +137,8 @@ def apply(
     made = run.hidden(_label(node), union([*arguments.all(), at_rest(function)]), node)
     made = at_least(made, run.variables)  # of the layers of a network
     if run.mode.lenient and out_of_sight.may_be_any(run, function, arguments):
-        made = replace(made, level=min(made.level, Level.MAY), marks=made.marks - {DATA})
+        gradient = made.gradient and OPAQUE not in function.marks
+        made = replace(made, level=min(made.level, Level.MAY), marks=made.marks - {DATA}, gradient=gradient)
     elif run.mode.lenient and isinstance(function.static, Parameter):
         made = replace(made, marks=made.marks | {OPAQUE})
     return fresh(made, node, arguments)
@@ -297,7 +299,8 @@ def enter(run: Run, closure: Closure, arguments: Arguments) -> AbstractValue:
         # what calls itself on a part of gradients gives gradients back, unless it is what reduces them
         again = run.mode.lenient and node in run.active and any(one.gradient for one in arguments.all())
         kept = again and not run.reduces(getattr(node, "name", ""))
-        return _anything(run, EQUAL if closure.receiver is None else closure.receiver, arguments, keeps_gradients=kept)
+        found = _anything(run, EQUAL if closure.receiver is None else closure.receiver, arguments, keeps_gradients=kept)
+        return found if kept or not run.mode.lenient else replace(found, marks=found.marks & {GIVEN})  # it may reduce
     key = (
         closure,
         arguments.given,

@@ -29,6 +29,8 @@ from jaxmigrate.flow.variance.lattice import (
 from jaxmigrate.flow.variance.library import may_tell_devices
 from jaxmigrate.flow.variance.run import REDUCING, Run
 from jaxmigrate.program.library import named, starting
+from jaxmigrate.program.once import once
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import (
     Application,
     Argument,
@@ -77,16 +79,25 @@ def is_plain(run: Run, name: str, arguments: Arguments) -> bool:
     """Whether a function of a library of which nothing is known computes on its own device, as most do."""
     if not run.mode.lenient or may_tell_devices(name) or name.startswith(FOLLOWED) or name in ANY_NAME:
         return False
-    if any(REDUCING.search(part) or ACTING.search(part) for part in name.split(".")):
+    parts = name.split(".")
+    if any(REDUCING.search(part) or ACTING.search(part) for part in parts) or parts[0] in own_names(run.resolver):
         return False
     functions = (Closure, Bound, Transformed, Choice)
     given = any(isinstance(run.known_callee(one), functions) for one in arguments.all())
     return not given and cannot_reduce(run, name.rpartition(".")[2], EQUAL, arguments)
 
 
+@once
+def own_names(resolver: Resolver) -> frozenset[str]:
+    """The folders and files of a program, of which an import that is not followed may be one."""
+    return frozenset(part.removesuffix(".py") for module in resolver.project.program for part in module.path.parts)
+
+
 def may_be_any(run: Run, function: AbstractValue, arguments: Arguments) -> bool:
     """Whether what is called came as an argument, and may be any function, one that reduces among them."""
     static = function.static
+    if static is None and OPAQUE in function.marks:
+        return True  # what a function of a library made
     if not isinstance(static, Parameter):
         return False
     return COMPUTING.search(static.name) is None or not cannot_reduce(run, static.name, function, arguments)

@@ -66,8 +66,8 @@ APPLYING = frozenset(  # dividing nothing
 DEEPEST = 24
 MOST_WORK = 20_000  # expressions evaluated in one reading, after which every call is unknown
 ALL_WORK = 50_000  # after which it is given up, and nothing is known of its result
-LENIENT_MOST = 6_000  # after which a lenient reading enters no more functions
-LENIENT_WORK = 12_000  # after which it is given up
+LENIENT_MOST = 8_000  # after which a lenient reading enters no more functions
+LENIENT_WORK = 16_000  # after which it is given up
 OUTSIDE = "outside"
 
 
