@@ -31,6 +31,13 @@ def checks() -> dict[str, Check]:
 
 
 @cache
+def giving_way() -> frozenset[str]:
+    """The codes that are told only where no other of their hundred is, on one line: `GIVES_WAY` of their rules."""
+    modules = (importlib.import_module(f"{__name__}.{name}") for name in checks())
+    return frozenset(module.CODE for module in modules if getattr(module, "GIVES_WAY", False))
+
+
+@cache
 def fixes() -> dict[str, str]:
     """What `lint --fix` does where a rule finds something with one right answer, by code: the rule's `FIX`."""
     modules = (importlib.import_module(f"{__name__}.{name}") for name in checks())

@@ -19,10 +19,11 @@ from jaxmigrate.program.newer import described
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import mapped_sites
 from jaxmigrate.records import replace
-from jaxmigrate.rules import checks
+from jaxmigrate.rules import checks, giving_way
 from jaxmigrate.sources import SourceError, SourceFile, error_in
 from jaxmigrate.sources.containers import Container, Located
 
+HUNDRED = len("JM1")  # the part of a code that says what kind of mistake it is
 BETWEEN_COLLECTIONS = 500_000  # new objects, some 100 MB of them
 
 
@@ -58,7 +59,14 @@ def ask(
     """What the rules find in some modules of a project, and in what these lead to; `names` are the files to report."""
     with without_collector():
         facts = Facts(tuple(modules), Resolver(project, defaults_hold=True), names, target)
-        return sorted(finding for check in checks().values() for finding in check(facts))
+        return _once(sorted(finding for check in checks().values() for finding in check(facts)))
+
+
+def _once(findings: list[Finding]) -> list[Finding]:
+    """The findings without those that give way to what another rule of their kind says of the same line."""
+    last = giving_way()
+    taken = {(one.path, one.line, one.code[:HUNDRED]) for one in findings if one.code not in last}
+    return [one for one in findings if one.code not in last or (one.path, one.line, one.code[:HUNDRED]) not in taken]
 
 
 def maps_in(modules: Sequence[Module], project: Project) -> int:

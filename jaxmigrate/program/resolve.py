@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import cast
 
+from jaxmigrate.program.displays import put_together
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import ALWAYS_EXTERNAL, Module, Project
 from jaxmigrate.program.order import reaching
@@ -65,6 +66,7 @@ class Resolver:
         self.project = project
         self.defaults_hold = defaults_hold
         self._values: dict[ast.expr, Values] = {}
+        self._put_together: dict[ast.expr, ast.Tuple | None] = {}
         self._bound: dict[tuple[object, ...], Values] = {}
         self._active: set[object] = set()
         self._between: dict[tuple[Module, str], list[ast.stmt] | None] = {}
@@ -156,17 +158,17 @@ class Resolver:
         return None
 
     def container(self, node: ast.expr, module: Module) -> tuple[ast.Dict | ast.Tuple | ast.List, Module] | None:
-        """The display that `node` is, or that its single assignment holds."""
-        if isinstance(node, ast.Dict | ast.Tuple | ast.List):
-            return node, module
-        if not isinstance(node, ast.Name):
-            return None
-        bindings = self.bindings(node.id, module.table.scope_of[node])
-        if len(bindings) == 1 and bindings[0].kind == "assign" and not bindings[0].path:
-            value = bindings[0].value
-            if isinstance(value, ast.Dict | ast.Tuple | ast.List):
-                return value, module
-        return None
+        """The display that `node` is, or that its single assignment holds; `(x,) * 3` and `(x,) + (y,)` are such."""
+        if isinstance(node, ast.Name):
+            bindings = self.bindings(node.id, module.table.scope_of[node])
+            value = bindings[0].value if len(bindings) == 1 and bindings[0].kind == "assign" else None
+            if value is None or bindings[0].path:
+                return None
+            node = value
+        if isinstance(node, ast.BinOp) and node not in self._put_together:
+            self._put_together[node] = put_together(node)
+        display = self._put_together[node] if isinstance(node, ast.BinOp) else node
+        return (display, module) if isinstance(display, ast.Dict | ast.Tuple | ast.List) else None
 
     # Names
 

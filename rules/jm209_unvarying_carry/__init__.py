@@ -1,4 +1,4 @@
-"""JM209: a loop starts from a new array, and each device makes something else of it, where JAX checks what varies."""
+"""JM209: a loop starts from what does not vary, and each device makes something else of it, where JAX checks that."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CODE = "JM209"
 
 
 def check(facts: Facts) -> Iterator[Finding]:
-    """New arrays that scan, fori_loop or while_loop carry, under check_vma, and that vary once they have gone round.
+    """Replicated values that scan, fori_loop or while_loop carry, under check_vma, and that vary after a round.
 
     Also under check_rep of the older shard_map, which takes them before jax 0.6 and refuses them since.
     """

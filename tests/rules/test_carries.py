@@ -67,6 +67,12 @@ def test_new_arrays(start: str) -> None:
         "lax.pvary(jnp.zeros((2,)), 'data')",
         "jnp.full((2,), x[0, 0])",
         "jnp.asarray(x[0])",
+        "jnp.zeros_like(lax.pcast(w, 'data', to='varying'))",
+        "jnp.full_like(x[0], 2.0)",
+        "jax.tree.map(jnp.zeros_like, x[0])",
+        "lax.all_gather(x, 'data', tiled=True)[0]",
+        "lax.pcast(w, 'data', to='varying') if w.size > 8 else w * 1",
+        "lax.pcast((w, 1), 'data', to='varying')[0]",
         "make(x)",
     ],
 )
@@ -81,6 +87,11 @@ def test_starts_that_vary(start: str) -> None:
         ("return lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1] + x[0]), (0, jnp.zeros((2,))))[1]", 1),
         ("return lax.scan(lambda c, r: ((c[0] + r, c[1] + 1), None), (jnp.zeros((2,)), 0), x)[0][0]", 1),
         ("return lax.scan(f=lambda c, r: (c + r, None), init=jnp.zeros((2,)), xs=x)[0]", 1),
+        ("return lax.scan(lambda c, r: (c + r, None), w, x)[0]", 1),
+        ("return lax.scan(lambda c, r: (c + r, None), jnp.zeros_like(w), x)[0]", 1),
+        ("return lax.scan(lambda c, r: ({'s': c['s'] + r, 'n': c['n'] + 1}, None), {'s': w, 'n': 0}, x)[0]['s']", 1),
+        ("m = jnp.zeros(2); (m, _), _ = lax.scan(lambda c, r: ((c[0] + r, c[1]), None), (m, w), x); return m", 1),
+        ("z = jax.tree.map(lambda a: jnp.zeros(a.shape), w); return lax.scan(lambda c, r: (c + r, None), z, x)[0]", 1),
         ("return x + lax.scan(lambda c, r: (c + r, None), jnp.zeros((2,)), w)[0]", 0),
         ("return lax.scan(lambda c, r: (c + lax.psum(r, 'data'), None), jnp.zeros((2,)), x)[0]", 0),
         ("return lax.fori_loop(0, 3, lambda i, c: c + 1, jnp.zeros((2,))) + x", 0),
@@ -88,6 +99,12 @@ def test_starts_that_vary(start: str) -> None:
 )
 def test_loops(body: str, expected: int) -> None:
     assert len(codes(body)) == expected
+
+
+def test_specs_put_together_are_read() -> None:
+    text = PROGRAM.format(body=SCAN.format("w"), more="").replace('(P("data"), P())', '(P("data"),) + (P(),) * 1')
+    assert len(told(text)) == 1
+    assert told(text.replace("(P(),) * 1", '1 * (P("data"),)')) == []
 
 
 def test_the_older_shard_map_refuses_them_since_it_is_made_of_the_new_one() -> None:

@@ -25,9 +25,11 @@ from jaxmigrate.flow.variance.lattice import (
     EQUAL,
     GIVEN,
     INDEXED,
+    OF_VARYING_TYPE,
     OTHERS,
     SHAPED,
     STARTED,
+    VARYING,
     AbstractValue,
     Level,
     certainly,
@@ -136,7 +138,15 @@ def _structural(name: str, arguments: Arguments) -> AbstractValue:
     )
     if name.startswith(library.SILENT):
         return EQUAL
+    if name.endswith("_like") and not everything.host:
+        return replace(EQUAL, kind="array", marks=_type_of(arguments.find(0)))
     return replace(unsure(EQUAL) if everything.host else EQUAL, kind="array" if array else "unknown")
+
+
+def _type_of(value: AbstractValue | None) -> frozenset[str]:
+    """The mark of what is equal and, as it is made like something that varies, of a type that does."""
+    varies = value is not None and (value.level != Level.NO or not value.marks.isdisjoint(OF_VARYING_TYPE))
+    return frozenset([VARYING] if varies else [])
 
 
 def _reads(run: Run, node: ast.Call | None, frame: Frame | None) -> bool:
@@ -434,7 +444,8 @@ def _reduce(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame 
 
 
 def _full_like(_run: Run, arguments: Arguments, _node: ast.Call | None, _frame: Frame | None) -> AbstractValue:
-    return replace(union(list(arguments.all())[1:]), kind="array")
+    content = union(list(arguments.all())[1:])
+    return replace(content, kind="array", marks=content.marks | _type_of(arguments.find(0)))
 
 
 def _vjp(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:

@@ -44,6 +44,7 @@ OPAQUE = "what a function computes that is not in sight"
 PASSING = frozenset({AVERAGED, DEVICES, PIECE})  # what no function of arrays gives back
 OTHERS = "*"  # the entries of an object that are not listed by name
 EACH = "[]"  # what an iterator gives each time
+OF_VARYING_TYPE = frozenset({VARYING, GATHERED})  # equal on all devices for all that is known, and JAX does not know it
 
 
 class Level(IntEnum):
@@ -210,9 +211,16 @@ def join(one: AbstractValue, other: AbstractValue) -> AbstractValue:
         join_callees(one, other),
         one.places | other.places,
         one.own | other.own if one.own is not None and other.own is not None else None,
-        one.marks & other.marks,
+        _join_marks(one.marks, other.marks),
         other.cause if one.cause is NO_CAUSE else one.cause,
     )
+
+
+def _join_marks(one: frozenset[str], other: frozenset[str]) -> frozenset[str]:
+    """What is true of both, and what may be of the type of either."""
+    if one == other:
+        return one
+    return one & other if OF_VARYING_TYPE.isdisjoint(one | other) else (one & other) | {VARYING}
 
 
 def _join_parts(one: AbstractValue, other: AbstractValue) -> tuple[AbstractValue, ...] | None:

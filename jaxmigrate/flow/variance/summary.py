@@ -53,12 +53,12 @@ class Reading:
     """What reading a mapped function's body found.
 
     `updates` apply gradients that nothing has reduced; `statistics` are calls of networks that give back statistics of
-    their batch; `carries` are new arrays that loops start from and make different; `changed`: an optimizer has changed
-    a network in place by such gradients; `applied` has the marks of sums of means that change parameters, `scaled` of
-    those that something divides, or may, and `misdivided` of those that a batch's size divides; `mismatched` are
-    divisions of what all devices have together by what one has, `overdivided` those of means over the devices by
-    their number; `assumed`: some of it was found without looking at the
-    rest of the program.
+    their batch; `carries` are values that loops start from, equal on all devices by their type, and make different;
+    `changed`: an optimizer has changed a network in place by such gradients; `applied` has the marks of sums of means
+    that change parameters, `scaled` of those that something divides, or may, and `misdivided` of those that a batch's
+    size divides; `mismatched` are divisions of what all devices have together by what one has, `overdivided` those
+    of means over the devices by their number; `assumed`: some of it was found without looking at the rest of the
+    program.
     """
 
     returned: AbstractValue = EQUAL
