@@ -12,7 +12,7 @@ from jaxmigrate.flow.enclosing import counts_devices
 from jaxmigrate.flow.facts import AXES, Facts, Place
 from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.variance import Level, Reading, Reduction
-from jaxmigrate.flow.variance.lattice import OF_ONE, PIECE, SCATTERED, SHARE
+from jaxmigrate.flow.variance.lattice import AS_SUMMED, OF_ONE, PIECE, SCATTERED, SHARE
 from jaxmigrate.flow.variance.means import is_scaled
 from jaxmigrate.program.collectives import REDUCTIONS, axis_argument
 from jaxmigrate.program.modules import Module
@@ -62,6 +62,12 @@ def check(facts: Facts) -> Iterator[Finding]:
                     "this adds up different ones; leave it out, or write psum for psum_scatter"
                 )
                 yield Place(same[0].module, same[0].node, message)
+            elif name == "psum" and (leaf := _doubled_leaf(same)):
+                message = (
+                    f"psum over {AXES} of several values, of which {leaf} is already summed over it: that one becomes "
+                    "too large by the number of devices"
+                )
+                yield Place(same[0].module, same[0].node, message)
             elif name in EFFECTS and all(SCATTERED in one.operand.marks for one in same):
                 message = (
                     f"{name} over {AXES} of the gradient of a shard that the loss gathers: JAX has already reduced "
@@ -69,6 +75,7 @@ def check(facts: Facts) -> Iterator[Finding]:
                 )
                 yield Place(same[0].module, same[0].node, message)
 
+        yield from _scattered(reading)
         for module, node in reading.overdivided:
             message = f"a mean over {AXES} is divided by the number of devices once more; pmean has done so"
             yield Place(module, node, message)
@@ -104,6 +111,28 @@ def reduction_of(call: ast.Call, module: Module, facts: Facts) -> tuple[str, str
         return None
     axis = axis_argument(callee.name, call_arguments(call, module))
     return (callee.name, ast.unparse(axis)) if axis is not None else None
+
+
+def _scattered(reading: Reading) -> Iterator[Place]:
+    """What psum has summed, and psum_scatter sums again."""
+    for one in reading.scattered:
+        if one.operand.level == Level.NO and AS_SUMMED in one.operand.marks:
+            message = (
+                f"psum_scatter over {AXES} of what psum has summed over it: too large by the number of devices; "
+                "leave psum out"
+            )
+            yield Place(one.module, one.node, message)
+
+
+def _doubled_leaf(same: list[Reduction]) -> str:
+    """The entry of a dictionary that is already summed, every time that it is reduced, beside others that are not."""
+    each = [one.operand.fields for one in same]
+    for name, first in (each[0] or {}).items():
+        found = [fields[name] for fields in each if fields is not None and name in fields]
+        summed = all(AS_SUMMED in one.marks and one.level == Level.NO and not one.host for one in found)
+        if summed and len(found) == len(each) and first.parts is None is first.fields:
+            return repr(name)
+    return ""
 
 
 def is_doubled(reduction: Reduction) -> bool:

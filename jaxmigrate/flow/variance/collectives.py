@@ -9,6 +9,7 @@ from jaxmigrate.flow.axis_values import axis_names
 from jaxmigrate.flow.variance import means
 from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.lattice import (
+    AS_SUMMED,
     AVERAGED,
     DEVICES,
     EQUAL,
@@ -56,6 +57,8 @@ def call(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame
         return unsure(result, run.cause(name, node)) if grouped and result.level == Level.MAY else result
     spread = _spread(operand, apart)
     if name == SCATTERS and full and run.mode.lenient:
+        if run.axes and node is not None and frame is not None and not run.quiet():
+            run.reading.scattered.append(Reduction(frame.module, node, name, operand))
         return mapped(spread, lambda v: replace(v, marks=v.marks | {PIECE}))
     return spread
 
@@ -150,7 +153,7 @@ def _marks_of_sum(value: AbstractValue, mark: str) -> frozenset[str]:
     if value.static == Constant(1):
         return frozenset([DEVICES])
     told = MEAN in value.marks or value.gradient or (value.level == Level.NO and GIVEN in value.marks)
-    totals = frozenset([TOTALS]) if TOTAL in value.marks else frozenset[str]()
+    totals = frozenset([AS_SUMMED, TOTALS] if TOTAL in value.marks else [AS_SUMMED])
     return totals | {mark} if told else totals
 
 

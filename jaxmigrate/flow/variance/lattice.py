@@ -38,10 +38,11 @@ GATHERED = "all devices' values side by side, which JAX takes for a value of eac
 STARTED = "an optimizer's state that the body itself starts from"
 OF_ONE = "what one device has, and zeros on all others"
 AVERAGED = "a mean over the devices"
+AS_SUMMED = "a sum over the devices, as it came from psum"
 DEVICES = "the number of devices"
 PIECE = "rows of a sum over the devices, of which each has others"
 OPAQUE = "what a function computes that is not in sight"
-PASSING = frozenset({AVERAGED, DEVICES, PIECE})  # what no function of arrays gives back
+PASSING = frozenset({AVERAGED, AS_SUMMED, DEVICES, PIECE})  # what no function of arrays gives back
 OTHERS = "*"  # the entries of an object that are not listed by name
 EACH = "[]"  # what an iterator gives each time
 OF_VARYING_TYPE = frozenset({VARYING, GATHERED})  # equal on all devices for all that is known, and JAX does not know it
@@ -152,7 +153,7 @@ def replace(value: AbstractValue, **changes: Any) -> AbstractValue:
 
 _POSITIONS = {name: number for number, name in enumerate(AbstractValue._fields)}
 _OF_ALL = frozenset(
-    {MEAN, SHARE, OF_ONE, AVERAGED, DEVICES, PIECE}
+    {MEAN, SHARE, OF_ONE, AVERAGED, AS_SUMMED, DEVICES, PIECE}
 )  # what is true of a result only if it is of all that it is made of
 EQUAL = AbstractValue()
 MAY = AbstractValue(Level.MAY)

@@ -12,6 +12,7 @@ import re
 
 from jaxmigrate.flow.variance.frames import Arguments
 from jaxmigrate.flow.variance.lattice import (
+    AS_SUMMED,
     AVERAGED,
     CLIPPING,
     DEVICES,
@@ -116,7 +117,7 @@ def of_operation(
 ) -> AbstractValue:
     """What an operator makes of means and their sums."""
     _note_once_more(run, op, node, left, right)
-    result = _without_length(op, left, right, replace(result, marks=result.marks - {AVERAGED, DEVICES}))
+    result = _without_length(op, left, right, replace(result, marks=result.marks - {AVERAGED, AS_SUMMED, DEVICES}))
     if result.marks & SUMS and not isinstance(op, ast.Add | ast.Sub):
         result = replace(result, marks=result.marks - SUMS)
         if isinstance(op, ast.Div) and (quotient := _quotient(run, node, left, right, result)) is not None:

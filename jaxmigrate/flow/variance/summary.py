@@ -56,9 +56,9 @@ class Reading:
     their batch; `carries` are values that loops start from, equal on all devices by their type, and make different;
     `changed`: an optimizer has changed a network in place by such gradients; `applied` has the marks of sums of means
     that change parameters, `scaled` of those that something divides, or may, and `misdivided` of those that a batch's
-    size divides; `mismatched` are divisions of what all devices have together by what one has, `overdivided` those
-    of means over the devices by their number; `assumed`: some of it was found without looking at the rest of the
-    program.
+    size divides; `mismatched` are divisions of what all devices have together by what one has, `overdivided` those of
+    means over the devices by their number; `scattered` are sums that are divided among the devices; `assumed`: some of
+    it was found without looking at the rest of the program.
     """
 
     returned: AbstractValue = EQUAL
@@ -74,4 +74,5 @@ class Reading:
     misdivided: set[str] = made(factory=set)
     mismatched: list[Mismatch] = made(factory=list)
     overdivided: list[tuple[Module, ast.expr]] = made(factory=list)
+    scattered: list[Reduction] = made(factory=list)
     assumed: bool = False
