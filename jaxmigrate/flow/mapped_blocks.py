@@ -19,7 +19,7 @@ from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import Argument
 
 # One matrix for each device along these, beside which a product has a dimension more than its spec speaks of.
-OWN_AXES = re.compile(r"expert|stage|pipe|layer|pop|member|ensemble|agent|island|replica|^(ep|pp|e)$")
+OWN_AXES = re.compile(r"expert|stage|pipe|layer|pop|member|ensemble|agent|island|replica|group|^(ep|pp|e)$")
 
 
 class Given(NamedTuple):

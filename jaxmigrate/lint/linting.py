@@ -23,6 +23,7 @@ from jaxmigrate.rules import checks, giving_way
 from jaxmigrate.sources import SourceError, SourceFile, error_in
 from jaxmigrate.sources.containers import Container, Located
 
+BESIDE = 1  # lines, as a spec's name is often written above the map
 HUNDRED = len("JM1")  # the part of a code that says what kind of mistake it is
 BETWEEN_COLLECTIONS = 500_000  # new objects, some 100 MB of them
 
@@ -63,9 +64,14 @@ def ask(
 
 
 def _once(findings: list[Finding]) -> list[Finding]:
-    """The findings without those that give way to what another rule of their kind says of the same line."""
+    """The findings without those that give way to what another rule of their kind says of the same lines."""
     last = giving_way()
-    taken = {(one.path, one.line, one.code[:HUNDRED]) for one in findings if one.code not in last}
+    taken = {
+        (one.path, line, one.code[:HUNDRED])
+        for one in findings
+        if one.code not in last
+        for line in range(one.line - BESIDE, one.line + BESIDE + 1)
+    }
     return [one for one in findings if one.code not in last or (one.path, one.line, one.code[:HUNDRED]) not in taken]
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import as_argument, shown
 from jaxmigrate.flow.blocks.parts import Part
+from jaxmigrate.flow.enclosing import text_around
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.mapped_blocks import OWN_AXES, bodies, shown_as
 from jaxmigrate.flow.readings import DeviceMap
 
 CODE = "JM114"
+# By what a function may divide what is too large, in another place.
+COUNTED = re.compile(r"axis_size|device_count|psum\(1|world|num_devices|n_dev|replicas|num_shards|mesh\.(shape|size)")
 
 
 def check(facts: Facts) -> Iterator[Finding]:
@@ -32,8 +36,10 @@ def _is_meant(part: Part, found: DeviceMap, facts: Facts) -> bool:
     """
     if any(OWN_AXES.search(axis.lower()) for axis in part.axes):
         return True
-    if part.kind in ("averaged", "nonlinear"):
+    if part.kind in ("averaged", "nonlinear", "ratio", "mixed", "rows"):
         return False
+    if part.kind in ("length", "summed"):
+        return COUNTED.search(text_around(part.node, part.module)) is not None
     map_of = found.application.node
     named = {use.axis for use in facts.axis_uses if any(step.node is map_of for step in use.way)}
     return bool(named & part.axes)
@@ -46,6 +52,28 @@ def _message(part: Part) -> str:
         case "averaged":
             return (
                 f"{held} is a partial sum over {axes}, and pmean divides the sum by the number of devices; write psum"
+            )
+        case "ratio":
+            return (
+                f"a sum over this device's block, which {axes} splits, divides {held}, and the devices' ratios are put "
+                f"together, each as much as any other; psum both over {axes} and divide then"
+            )
+        case "length":
+            return (
+                f"a sum over all devices along {axes} is divided by {held}, the length of one block: too large by "
+                "their number; divide by the length of all blocks, or write pmean of means"
+            )
+        case "mixed":
+            return (
+                f"{held} is made of a statistic of all features and of one of this device's, which {axes} splits; "
+                f"reduce both over {axes}"
+            )
+        case "rows":
+            return f"{held} is split over {axes}: psum over it adds up different parts; leave {axes} out of this psum"
+        case "summed":
+            return (
+                f"{held} is a mean of this device's block, which {axes} splits: psum of the means is too large by the "
+                "number of devices; write pmean"
             )
         case "nonlinear":
             return (

@@ -99,12 +99,29 @@ def _first_rows(function: Function, name: str) -> Iterator[ast.expr]:
     body = [function.node.body] if isinstance(function.node, ast.Lambda) else function.node.body
     for statement in body:
         for node in ast.walk(statement):
-            if isinstance(node, ast.Subscript) and _is_first(node) and is_parameter(node.value, name, function):
-                yield node
+            taken = isinstance(node, ast.Subscript) and is_parameter(node.value, name, function)
+            if isinstance(node, ast.Subscript) and taken and _is_first(node):
+                yield from () if _is_shape_only(node, function.module) else (node,)
     for call in calls_of(function.node):
         tree = leaves_taken(call)
         if tree is not None and is_parameter(tree, name, function):
             yield call
+
+
+def _is_shape_only(node: ast.AST, module: Module) -> bool:
+    """Whether of a row only its shape matters: `jnp.zeros_like(x[0])`, `x[0] * 0`."""
+    above = module.table.parents.get(node)
+    while isinstance(above, ast.expr):
+        match above:
+            case ast.Attribute(attr="shape" | "dtype" | "ndim" | "size"):
+                return True
+            case ast.BinOp(op=ast.Mult(), left=left, right=right):
+                if any(isinstance(side, ast.Constant) and side.value == 0 for side in (left, right)):
+                    return True
+            case ast.Call() if last_name(above.func).endswith("_like"):
+                return True
+        above = module.table.parents.get(above)
+    return False
 
 
 def _is_first(node: ast.Subscript) -> bool:

@@ -9,6 +9,35 @@ Axes: TypeAlias = "frozenset[str] | None"  # over which mesh axes a dimension is
 WHOLE: Axes = frozenset()
 
 
+class Local(NamedTuple):
+    """Over which axes an array is of this device's block alone, or was.
+
+    Attributes:
+        total: A sum along a dimension that they split.
+        inner: Such a sum along another dimension than the first, which is often a batch.
+        mean: A mean along a dimension that they split.
+        ratio: Something that such a sum divides.
+        added: Such a sum, which the devices have added up.
+        whole: A statistic of features that they split, which the devices have put together.
+        mixed: Made of such a statistic and of one of this device's features alone.
+    """
+
+    total: frozenset[str] = frozenset()
+    inner: frozenset[str] = frozenset()
+    mean: frozenset[str] = frozenset()
+    ratio: frozenset[str] = frozenset()
+    added: frozenset[str] = frozenset()
+    whole: frozenset[str] = frozenset()
+    mixed: frozenset[str] = frozenset()
+
+    def lasting(self) -> Local:
+        """What stays true whatever is done to each element."""
+        return NOWHERE._replace(whole=self.whole, mixed=self.mixed) if self.whole or self.mixed else NOWHERE
+
+
+NOWHERE = Local()
+
+
 class Block(NamedTuple):
     """A device's block of an array.
 
@@ -17,12 +46,14 @@ class Block(NamedTuple):
         sure: Whether there are just so many dimensions; else there may be more, which no axis splits.
         partial: Over which axes it is one of the sums of a product that are still to be added up.
         own: Over which axes it is a statistic of this device's block alone, of features that they split.
+        local: What else it is over some axes: see `Local`.
     """
 
     dims: tuple[Axes, ...]
     sure: bool
     partial: frozenset[str] = frozenset()
     own: frozenset[str] = frozenset()
+    local: Local = NOWHERE
 
     @property
     def last(self) -> Axes:
@@ -58,7 +89,30 @@ def noted(block: Block | None, origins: Sequence[Block]) -> Block | None:
     partial, own = (
         frozenset[str]().union(*sets) for sets in zip(*((one.partial, one.own) for one in origins), strict=True)
     )
-    return block._replace(partial=partial, own=own)
+    return block._replace(partial=partial, own=own, local=together([one.local for one in origins]))
+
+
+def together(several: Sequence[Local]) -> Local:
+    """What is true of one of several."""
+    known = [one for one in several if one != NOWHERE]
+    return Local(*(frozenset[str]().union(*sets) for sets in zip(*known, strict=True))) if known else NOWHERE
+
+
+def summed_up(block: Block | None, axes: frozenset[str] | None) -> Block | None:
+    """What psum gives: sums of all devices, of those that each had of its block."""
+    made = cleared(block, axes)
+    if made is None or block is None or axes is None:
+        return made
+    return made._replace(local=made.local._replace(added=made.local.added | (block.local.total & axes)))
+
+
+def of_sum(made: Block | None, split: frozenset[str], inner: frozenset[str], *, mean: bool) -> Block | None:
+    """What a sum or a mean along dimensions that some axes split gives."""
+    if made is None or not split:
+        return made
+    if mean:
+        return made._replace(local=made.local._replace(mean=made.local.mean | split))
+    return made._replace(local=made.local._replace(total=made.local.total | split, inner=made.local.inner | inner))
 
 
 def bare(block: Block) -> Block:
@@ -70,7 +124,9 @@ def cleared(block: Block | None, axes: frozenset[str] | None) -> Block | None:
     """What devices have added up over some axes, or otherwise put together; None for any."""
     if block is None or axes is None:
         return None if block is None else bare(block)
-    return block._replace(partial=block.partial - axes, own=block.own - axes)
+    local = Local(*(one - axes for one in block.local))
+    local = local._replace(whole=block.local.whole | (block.own & axes))
+    return block._replace(partial=block.partial - axes, own=block.own - axes, local=local)
 
 
 def broadcast(blocks: Sequence[Block]) -> Block | None:
@@ -80,20 +136,22 @@ def broadcast(blocks: Sequence[Block]) -> Block | None:
 
 def _broadcast(blocks: Sequence[Block]) -> Block | None:
     longest = max(blocks, key=lambda one: len(one.dims))
-    if not all(one.sure for one in blocks):
+    spoken = all(one.sure or (len(one.dims) > 1 and len(one.dims) == len(longest.dims)) for one in blocks)
+    if not spoken:
         same = all(one == longest or not one.dims for one in blocks)  # numbers, and what is whole: a bias
         return longest._replace(sure=longest.sure and all(one.sure for one in blocks)) if same else None
     dims: list[Axes] = []
     for back in range(len(longest.dims), 0, -1):
         found = {one.dims[-back] for one in blocks if len(one.dims) >= back}
-        dims.append(found.pop() if len(found) == 1 else None)
-    return Block(tuple(dims), True)
+        split = found - {WHOLE}  # what is whole may be one row for all
+        dims.append(split.pop() if len(split) == 1 else WHOLE if not split else None)
+    return Block(tuple(dims), all(one.sure for one in blocks))
 
 
 def product(one: Block, other: Block) -> Block | None:
     """What a product of matrices gives: a partial sum where the dimension that is summed over is split."""
     made = noted(_product(one, other), (one, other))
-    split = one.last if len(one.dims) > 1 and len(other.dims) == 2 else None
+    split = one.last if len(one.dims) > 1 and len(other.dims) in (1, 2) else None
     return made if made is None or not split else made._replace(partial=made.partial | split)
 
 
@@ -101,8 +159,10 @@ def _product(one: Block, other: Block) -> Block | None:
     sure = one.sure and other.sure
     if sure and (not one.dims or not other.dims):
         return None
-    if len(other.dims) == 1 and other.sure:
-        return Block(one.dims[:-1], sure) if one.sure else None
+    if len(other.dims) == 1:
+        if other.sure:
+            return Block(one.dims[:-1], sure) if one.sure or len(one.dims) > 1 else None
+        return Block(one.dims[:-1], False) if len(one.dims) > 1 and other.dims[0] == one.last else None
     if len(other.dims) == 2 and one.dims:
         return Block((*one.dims[:-1], other.dims[-1]), sure) if one.sure or len(one.dims) > 1 else None
     return None

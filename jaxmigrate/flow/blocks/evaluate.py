@@ -9,8 +9,21 @@ from typing import NamedTuple
 
 from jaxmigrate.flow.axis_values import axis_names
 from jaxmigrate.flow.blocks import functions
-from jaxmigrate.flow.blocks.block import WHOLE, Axes, Block, broadcast, cleared, product, reduced, unknown
+from jaxmigrate.flow.blocks.block import (
+    NOWHERE,
+    WHOLE,
+    Axes,
+    Block,
+    broadcast,
+    cleared,
+    of_sum,
+    product,
+    reduced,
+    summed_up,
+    unknown,
+)
 from jaxmigrate.flow.blocks.evidence import EINSUMS, called, is_layer, only_binding, passed_to, ranks_in
+from jaxmigrate.flow.blocks.leaves import leaves, stored_in
 from jaxmigrate.flow.blocks.parts import (
     Kind,
     Part,
@@ -32,6 +45,7 @@ from jaxmigrate.program.values import Application, Argument, Constant, External,
 _VECTORS = re.compile(r"(^|_)(norm|scale|bias|gamma|beta|gain)\d*(_|$)")
 INDEX = "jax.lax.axis_index"
 MEAN = "jax.lax.pmean"
+SUM = "jax.lax.psum"
 DEEPEST = 3  # functions that are followed one within the other
 
 
@@ -87,12 +101,15 @@ class Evaluator:
         resolver: Resolver,
         given: Mapping[str, Block] | None = None,
         depth: int = 0,
+        outer: Evaluator | None = None,
     ) -> None:
         self.function = function
         self.module = module
         self.resolver = resolver
         self.given = given or {}
         self.depth = depth
+        self.outer = outer
+        self.axes: dict[str, tuple[str, ...]] = {}  # that parameters hold, by what they are passed
         self.clashes: list[Clash] = []
         self.chosen: list[OwnPart] = []
         self.parts: list[Part] = []
@@ -146,7 +163,12 @@ class Evaluator:
                 self._scaled(node, left, right)
                 if isinstance(op, ast.Pow):
                     self._curved(node, left)
-                return self._together(node, [left, right])
+                return self._operated(node, op, left, right)
+            case ast.Compare(left=left, comparators=[right]):
+                made = self._together(node, [left, right])
+                return None if made is None else made._replace(local=NOWHERE)
+            case ast.Subscript(value=ast.Name() as held, slice=ast.Constant(value=str(key))):
+                return self._entry(held, key)
             case ast.Subscript(value=held, slice=index):
                 return self._indexed(held, index)
             case ast.Attribute(value=held, attr="T"):
@@ -160,6 +182,8 @@ class Evaluator:
         binding = only_binding(node, self.module)
         if binding is None or node not in self.module.table.scope_of:
             return None
+        if self.outer is not None and binding.scope.node is self.outer.function:
+            return self.outer.block(node)
         if binding.kind == "param":
             own = binding.scope.node is self.function
             if own and node.id in self.given:
@@ -171,8 +195,18 @@ class Evaluator:
         if binding.path and isinstance(binding.value, ast.Attribute) and binding.value.attr == "shape":
             return Block((), True)
         if binding.path and binding.path in self._losses(binding.value):
-            return Block((), True)
+            return self._loss(binding.value) or Block((), True)
         return self._evidence(binding)
+
+    def _entry(self, held: ast.Name, key: str) -> Block | None:
+        """An entry of a dictionary that is written out."""
+        binding = only_binding(held, self.module)
+        display = binding.value if binding is not None and binding.kind == "assign" and not binding.path else None
+        if binding is None or not isinstance(display, ast.Dict) or binding.scope.node is not self.function:
+            return None
+        found = [v for k, v in zip(display.keys, display.values, strict=True) if _is(k, key)]
+        stored = any(True for _ in stored_in(held.id, binding.scope.node))
+        return self.block(found[0]) if len(found) == 1 and not stored else None
 
     def _losses(self, node: ast.expr | None) -> tuple[tuple[int, ...], ...]:
         """Where the loss, one number, is in what a call of `value_and_grad(f)` gives."""
@@ -184,6 +218,16 @@ class Evaluator:
         beside = argument(made.arguments, None, "has_aux")
         told = self.resolver.literal(beside) if beside is not None else False
         return ((0, 0),) if told is True else ((0,),) if told is False else ()
+
+    def _loss(self, node: ast.expr | None) -> Block | None:
+        """What is known of the loss that a call of `value_and_grad(f)` gives."""
+        made = self.resolver.value(node.func, self.module) if isinstance(node, ast.Call) else None
+        loss = argument(made.arguments, 0, "fun") if isinstance(made, Application) else None
+        values = self.resolver.argument_values(loss) if loss is not None else ()
+        if len(values) != 1 or not isinstance(values[0], Function) or not isinstance(node, ast.Call):
+            return None
+        found = self._inner(values[0], node) if self.depth < DEEPEST else None
+        return found if found is not None and found.sure and not found.dims else None
 
     def _evidence(self, binding: Binding) -> Block | None:
         function = binding.scope.node
@@ -211,8 +255,40 @@ class Evaluator:
     def _together(self, node: ast.expr, nodes: list[ast.expr]) -> Block | None:
         found = [self.block(one) for one in nodes]
         known = [one for one in found if one is not None]
-        self._part(node, nodes[-1], rejoined(known), "statistic")
+        axes = rejoined(known)
+        mixed = frozenset[str]().union(*(one.local.mixed for one in known)) & axes
+        self._part(node, nodes[-1], mixed or axes, "mixed" if mixed else "statistic")
         return broadcast(known) if len(known) == len(found) else None
+
+    def _operated(self, node: ast.expr, op: ast.operator, left: ast.expr, right: ast.expr) -> Block | None:
+        """What an operator gives; what it makes of sums of a device's block alone."""
+        made = self._together(node, [left, right])
+        one, other = self.block(left), self.block(right)
+        if isinstance(op, ast.Div) and one is not None and one.local.added:
+            self._part(node, right, one.local.added & self._split_length(right), "length")
+        if made is None:
+            return None
+        if one is not None and other is not None:
+            mixed = (one.own & other.local.whole) | (other.own & one.local.whole)
+            made = made._replace(local=made.local._replace(mixed=made.local.mixed | mixed))
+        if isinstance(op, ast.Add | ast.Sub):
+            return made
+        lasting = made.local.lasting()
+        if isinstance(op, ast.Div):
+            return made._replace(local=lasting._replace(ratio=other.local.total if other is not None else frozenset()))
+        if isinstance(op, ast.Mult) and one is not None and other is not None:
+            scalars = [side.local for side in (one, other) if side.local != NOWHERE or side.dims]
+            if len(scalars) == 1:
+                return made._replace(local=lasting._replace(total=scalars[0].total, inner=scalars[0].inner))
+        return made._replace(local=lasting)
+
+    def _split_length(self, node: ast.expr) -> frozenset[str]:
+        """The axes that split the dimension whose length in a device's block a number is."""
+        found = self._length(node)
+        block = self.block(found[0]) if found is not None else None
+        if found is None or block is None or not -1 < found[1] < len(block.dims):
+            return frozenset()
+        return block.dims[found[1]] or frozenset()
 
     def _part(self, node: ast.expr, held: ast.expr, axes: frozenset[str], kind: Kind) -> None:
         if axes:
@@ -265,9 +341,13 @@ class Evaluator:
         if found is None or not all(isinstance(one, ast.Constant | ast.Slice) for one in parts):
             return None
         taking = [one for one in parts if not _is(one, None) and not _is(one, ...)]
-        if not found.sure or len(taking) > len(found.dims):
+        if any(_is(one, ...) for one in parts) and not found.sure:
             return None
         rest = list(found.dims)
+        if not found.sure:
+            rest += [WHOLE] * (len(taking) - len(rest))
+        if len(taking) > len(rest):
+            return None
         filled = len(rest) - len(taking)
         if not any(_is(one, ...) for one in parts):
             parts = [*parts, ast.Constant(...)]
@@ -281,7 +361,7 @@ class Evaluator:
             else:
                 axes = rest.pop(0)
                 dims += [axes] if isinstance(one, ast.Slice) else []
-        return Block(tuple(dims), True)
+        return found._replace(dims=tuple(dims))
 
     def _choose(self, node: ast.expr, held: ast.expr, index: ast.expr, position: int) -> None:
         """Notes where the index of the device along an axis chooses along a dimension that this axis has split.
@@ -325,7 +405,13 @@ class Evaluator:
         if callee.node is self.function:
             return None
         given = {name: block for name, one in passed_to(callee, node) if (block := self.block(one)) is not None}
-        inner = Evaluator(callee.node, callee.module, self.resolver, given, self.depth + 1)
+        inner = Evaluator(callee.node, callee.module, self.resolver, given, self.depth + 1, self)
+        for name, one in passed_to(callee, node):
+            passed = (
+                self._axes_of(Argument(None, one, self.module)) if isinstance(one, ast.Name | ast.Constant) else None
+            )
+            if passed:
+                inner.axes[name] = passed
         if given:
             inner.run()
             self.clashes += inner.clashes
@@ -361,8 +447,11 @@ class Evaluator:
         if name in functions.NORMALISING:
             self._normalised(node, argument(arguments, 1, "axis"))
         if name in functions.SAME:
-            told = name in AXIS_POSITIONS
-            return self._communicated(node, name, arguments) if told else self.block(node.args[0])
+            if name in AXIS_POSITIONS:
+                return self._communicated(node, name, arguments)
+            same = self.block(node.args[0])
+            curved = same is not None and name in functions.CURVED
+            return same._replace(local=same.local.lasting()) if same is not None and curved else same
         if name in functions.TOGETHER:
             return self._together(node, node.args)
         if name in functions.REDUCING:
@@ -405,6 +494,8 @@ class Evaluator:
             return self.block(held)
         if name in functions.REDUCING_METHODS:
             found = self.block(held)
+            if found is None and name == "sum" and not arguments:
+                return Block((), True)
             return None if found is None else self._reduced(name, found, argument(arguments, 0, "axis"), arguments)
         if name in ("ravel", "flatten"):
             return unknown(1)
@@ -421,10 +512,40 @@ class Evaluator:
     def _communicated(self, node: ast.Call, name: str, arguments: tuple[Argument, ...]) -> Block | None:
         """What devices make together of their blocks; a mean of partial sums is noted."""
         found, given = self.block(node.args[0]), axis_given(name, arguments)
-        names = axis_names(given.expression, given.module, self.resolver, {}) if given is not None else None
-        if found is not None and names is not None and name == MEAN:
-            self._part(node, node.args[0], found.partial & frozenset(names), "averaged")
-        return cleared(found, None if names is None else frozenset(names))
+        names = self._axes_of(given)
+        over = None if names is None else frozenset(names)
+        if over is not None and self.function is not None and name in (MEAN, SUM):
+            for leaf in leaves(node.args[0], self.function, self.module):
+                self._put_together(node, leaf, name, over)
+        return summed_up(found, over) if name == SUM else cleared(found, over)
+
+    def _axes_of(self, given: Argument | None) -> tuple[str, ...] | None:
+        """The names of axes that an argument is; what a parameter was passed, or has for its default."""
+        node = given.expression if given is not None else None
+        if given is None or node is None:
+            return None
+        if isinstance(node, ast.Name) and given.module is self.module and self.is_parameter(node):
+            if node.id in self.axes:
+                return self.axes[node.id]
+            default = dict(defaults_of(self.function.args)).get(node.id) if self.function is not None else None
+            text = default.value if isinstance(default, ast.Constant) else None
+            if isinstance(text, str):
+                return (text,)
+        return axis_names(node, given.module, self.resolver, {})
+
+    def _put_together(self, node: ast.expr, leaf: ast.expr, name: str, over: frozenset[str]) -> None:
+        """Notes what devices put together of what each has of its block in another way than they should."""
+        found = self.block(leaf)
+        if found is None:
+            return
+        if name == MEAN:
+            self._part(node, leaf, (found.partial | found.local.inner) & over, "averaged")
+        else:
+            self._part(node, leaf, found.local.mean & over, "summed")
+            split = frozenset[str]().union(*(axes for axes in found.dims if axes))
+            if found.partial & over:
+                self._part(node, leaf, split & over - found.partial, "rows")
+        self._part(node, leaf, found.local.ratio & over, "ratio")
 
     def _normalised(self, node: ast.Call, axis: Argument | None) -> None:
         """Notes a softmax and the like over features that are split."""
@@ -450,6 +571,14 @@ class Evaluator:
         if found is None or (over is None and not everything):
             return None
         made = reduced(found, over, kept=kept)
+        last = name.rpartition(".")[2]
+        if last in functions.SUMMING:
+            places = range(len(found.dims)) if over is None else over
+            split = [found.dims[n] or frozenset() for n in places if -len(found.dims) <= n < len(found.dims)]
+            inner = frozenset[str]().union(*(axes for axes in dimensions(found, over) if axes))
+            made = of_sum(made, frozenset[str]().union(*split), inner, mean=last in functions.AVERAGING)
+        elif made is not None:
+            made = made._replace(local=NOWHERE)
         return statistic(made, found, over) if name.rpartition(".")[2] in functions.STATISTICS else made
 
     def _shaped(self, shape: Argument | None, name: str) -> Block | None:
@@ -516,5 +645,5 @@ class Evaluator:
             )
 
 
-def _is(node: ast.expr, value: object) -> bool:
-    return isinstance(node, ast.Constant) and node.value is value
+def _is(node: ast.expr | None, value: object) -> bool:
+    return isinstance(node, ast.Constant) and (node.value is value or (isinstance(value, str) and node.value == value))

@@ -30,6 +30,8 @@ _ARRAYS = ("jax.numpy", "numpy")
 SAME = frozenset([*_of(_ARRAYS, _OF_ONE), *_of(("jax.nn",), _ACTIVATIONS), *_of(("jax.lax",), _LAX), "jax.device_put"])
 NORMALISING = frozenset(_of(("jax.nn",), "softmax log_softmax standardize"))
 STATISTICS = frozenset({"sum", "mean", "std", "var", "nansum", "nanmean", "logsumexp"})
+SUMMING = frozenset({"sum", "nansum", "mean", "nanmean"})
+AVERAGING = frozenset({"mean", "nanmean"})
 _NOT_LINEAR = "abs absolute exp expm1 log log1p sqrt square sin cos tan tanh sinh cosh reciprocal sign"
 CURVED = frozenset(
     [*_of(_ARRAYS, _NOT_LINEAR), *_of(("jax.nn",), f"{_ACTIVATIONS} logsumexp"), *_of(("jax.lax",), "rsqrt exp log")]

@@ -19,7 +19,7 @@ def leaves(node: ast.expr, function: ast.AST, module: Module) -> Iterator[ast.ex
             return
         if isinstance(binding.value, ast.Dict):
             display = binding.value
-            yield from _stored(node.id, function)
+            yield from stored_in(node.id, function)
     if not isinstance(display, ast.Dict):
         yield node
         return
@@ -28,7 +28,7 @@ def leaves(node: ast.expr, function: ast.AST, module: Module) -> Iterator[ast.ex
             yield from leaves(value, function, module)
 
 
-def _stored(name: str, function: ast.AST) -> Iterator[ast.expr]:
+def stored_in(name: str, function: ast.AST) -> Iterator[ast.expr]:
     """What is stored in a dictionary by its name: `metrics["loss"] = loss`."""
     for node in ast.walk(function):
         match node:

@@ -10,7 +10,9 @@ from typing import Literal, NamedTuple, TypeAlias
 from jaxmigrate.flow.blocks.block import Axes, Block
 from jaxmigrate.program.modules import Module
 
-Kind: TypeAlias = Literal["statistic", "positions", "averaged", "nonlinear"]
+Kind: TypeAlias = Literal[
+    "statistic", "positions", "averaged", "nonlinear", "ratio", "length", "summed", "mixed", "rows"
+]
 
 
 POSITION = re.compile(r"(^|_)pos(ition|itions|_ids?|s)?(_|$)|^position")
@@ -25,7 +27,10 @@ class Part(NamedTuple):
         held: What is only a part.
         axes: The mesh axes over which it is one.
         kind: A statistic of the features of a block, which meets them; positions that are counted from 0 on each
-            device; partial sums that are averaged; or partial sums that something follows which is not linear.
+            device; partial sums that are averaged; partial sums that something follows which is not linear; what sums
+            of each device divide, and is then put together; sums of all devices that the length of one block divides;
+            means of each device that are summed; statistics of all features mixed with those of a block; or partial
+            sums that are added up over an axis as well that splits what they are of.
     """
 
     module: Module

@@ -21,6 +21,7 @@ from jaxmigrate.flow.variance.lattice import (
     OF_ONE,
     OWN_LENGTH,
     PASSING,
+    SHAPED,
     SHARE,
     SUMMED,
     TOTAL,
@@ -139,8 +140,8 @@ def of_operation(
     if isinstance(op, ast.Sub):
         apply(run, right)
         return replace(result, marks=_without(result) | (result.marks & OF_EACH))
-    if isinstance(op, ast.Div | ast.Mult):
-        note(run, result)
+    if isinstance(op, ast.Div | ast.Mult) and not (isinstance(op, ast.Div) and SHAPED in right.marks):
+        note(run, result)  # the length of what is equal everywhere is no number of devices
     return replace(result, marks=_without(result))
 
 
