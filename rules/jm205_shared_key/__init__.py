@@ -11,9 +11,9 @@ from jaxmigrate.flow.axes import Step, shown
 from jaxmigrate.flow.enclosing import text_around
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.readings import DeviceMap, arguments
-from jaxmigrate.flow.specs import spec_axes
-from jaxmigrate.flow.variance import Draw, Level, Reading
-from jaxmigrate.flow.variance.lattice import GIVEN
+from jaxmigrate.flow.specs import out_vars, spec_axes
+from jaxmigrate.flow.variance import AbstractValue, Draw, Level, Reading
+from jaxmigrate.flow.variance.lattice import DRAWN, GIVEN
 from jaxmigrate.program.collectives import SHARD_MAPS
 from jaxmigrate.program.imports import reached
 from jaxmigrate.program.library import named
@@ -132,10 +132,19 @@ def _gives_copies(found: DeviceMap, reading: Reading, facts: Facts) -> bool:
     specs = found.keyword("out_specs", 3) if found.name in SHARD_MAPS else None
     if specs is None or specs.expression is None or reading.reductions or not any(map(is_shared, reading.draws)):
         return False
-    if reading.returned.level != Level.NO or any(one.level != Level.NO for one in arguments(found, facts.resolver)):
+    if any(one.level != Level.NO for one in arguments(found, facts.resolver)):
         return False
-    axes = spec_axes(specs.expression, specs.module, facts.resolver)
-    return bool(axes) and bool((axes or frozenset()) & (found.axes or frozenset()))
+
+    def is_split(node: ast.expr, module: Module) -> bool:
+        return bool((spec_axes(node, module, facts.resolver) or frozenset()) & (found.axes or frozenset()))
+
+    copies = out_vars(specs.expression, specs.module, reading.returned, is_split, facts.resolver, _is_drawn)
+    return any(True for _ in copies)
+
+
+def _is_drawn(value: AbstractValue) -> bool:
+    """Whether something is made of random numbers, which are the same on all devices."""
+    return value.level == Level.NO and not value.host and DRAWN in value.marks
 
 
 def _shared(found: DeviceMap, reading: Reading, facts: Facts) -> Iterator[Draw]:

@@ -231,3 +231,51 @@ def test_a_finding_of_another_rule_on_the_same_line_is_enough() -> None:
     line = 'jax.device_put(jnp.ones((8,)), NamedSharding(mesh, P("data", "model")))\n'
     found = lint([decode((HEAD + line).encode(), "a.py", Path("/project/a.py"))], Config())
     assert [one.code for one in found if one.code.startswith("JM1")] == ["JM110"]
+
+
+GROUPED = """
+eight = jax.make_mesh((8,), ("i",), axis_types=(AxisType.Auto,))
+def body(x):
+    return {value}  {mark}
+run = jax.shard_map(body, mesh=eight, in_specs=P("i"), out_specs=P("i"), check_vma={checked})
+jax.jit(run)(jnp.ones(64))
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "checked", "mark"),
+    [
+        ("lax.psum(x, 'i', axis_index_groups=[[0, 1, 2, 3], [4, 5, 6, 7]])", True, "# here"),
+        ("lax.psum(x, 'i', axis_index_groups=[[0, 1, 2, 3], [4, 5, 6, 7]])", False, ""),
+        ("lax.pmax(x, 'i', axis_index_groups=[[0, 1, 2, 3], [4, 5, 6, 7]])", True, ""),
+        ("lax.pmean(x, 'i', axis_index_groups=[range(n, n + 2) for n in range(0, 6, 2)])", False, "# here"),
+        ("lax.pmean(x, 'i', axis_index_groups=None)", True, ""),
+        ("jax.vmap(lambda r: r - lax.pmean(r, 'v'), axis_name='v')(x)", True, "# here"),
+        ("jax.vmap(lambda r: r - lax.pmean(r, 'v'), axis_name='v')(x)", False, ""),
+        ("jax.vmap(lambda r: r - lax.axis_index('v'), axis_name='v')(x)", True, ""),
+        ("jax.vmap(lambda r: r - lax.pmean(r, 'i'))(x)", True, ""),
+    ],
+)
+def test_groups_and_axes_of_vmap(value: str, checked: bool, mark: str) -> None:
+    text = HEAD + GROUPED.format(value=value, checked=checked, mark=mark)
+    found = {one.line for one in told(text)}
+    beside = {one.line for one in lint([decode(text.encode(), "a.py", Path("/project/a.py"))], Config())}
+    assert set(marked(text)) <= beside
+    assert bool(mark) or not found
+
+
+SIMULATED = """
+import os
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count={count}"
+import jax
+import jax.numpy as jnp
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+mesh = Mesh(jax.devices(), ("i",))
+jax.device_put(jnp.ones(12), NamedSharding(mesh, P("i")))  {mark}
+"""
+
+
+@pytest.mark.parametrize(("count", "mark"), [(8, "# here"), (4, ""), ("{n}", "")])
+def test_the_number_of_devices_that_a_module_simulates(count: object, mark: str) -> None:
+    text = SIMULATED.format(count=count, mark=mark)
+    assert [one.line for one in told(text)] == marked(text)

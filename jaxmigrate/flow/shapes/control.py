@@ -24,6 +24,9 @@ from jaxmigrate.flow.shapes.values import (
     mapped,
 )
 
+SUMS = ("psum", "pmean")
+ASKING = ("axis_index", "axis_size")  # which communicate nothing
+
 
 def leaves(tree: Thing) -> list[Thing]:
     """The leaves of a tree."""
@@ -117,9 +120,35 @@ def devices(run: Run, names: Thing) -> Dim:
 def bound(run: Run, name: str, names: Thing, node: ast.expr | None, frame: Frame) -> None:
     """Notes an axis that no map around binds: only those of which all is known are followed into."""
     for one in names if type(names) in (tuple, list) else (names,):
+        of_vmap = isinstance(one, str) and run.checked and one in run.axes and one not in run.checked
+        if of_vmap and name not in ASKING:
+            told = f"{name} over {one!r}, the axis of a vmap, within a shard_map that checks what varies"
+            run.note(node, frame.module, f"{told}; write check_vma=False")
         if isinstance(one, str) and one not in run.axes:
             had = f", only {shown_names(frozenset(run.axes))}" if run.axes else ", as no map runs around it"
             run.note(node, frame.module, f"{name}: no axis {one!r} is bound here{had}")
+
+
+def grouped(run: Run, name: str, given: Given, node: ast.expr | None, frame: Frame) -> None:
+    """Notes groups of devices that do not hold each once, or that JAX does not take where it checks what varies."""
+    groups, axis = given.find(None, "axis_index_groups"), given.find(1, "axis_name")
+    if type(groups) not in (tuple, list) or not isinstance(axis, str):
+        return
+    if name in SUMS and axis in run.checked:
+        told = f"{name} takes no axis_index_groups where check_vma is on; write check_vma=False"
+        run.note(node, frame.module, told)
+    count = run.axes.get(axis)
+    held = [number for one in groups if type(one) in (tuple, list, range) for number in one]
+    if count is not None and all(type(number) is int for number in held) and all(map(is_listed, groups)):
+        missing = sorted({*range(count)} - {*held})
+        if missing or len(held) != count:
+            what = f"leave out device {missing[0]}" if missing else "hold a device twice, or one that there is not"
+            run.note(node, frame.module, f"{name}: axis_index_groups {what}, of {count}")
+
+
+def is_listed(group: Thing) -> bool:
+    """Whether a group of devices is written out."""
+    return type(group) in (tuple, list, range)
 
 
 def _axis_size(run: Run, given: Given, node: ast.expr | None, frame: Frame) -> Thing:
@@ -131,6 +160,7 @@ def _axis_size(run: Run, given: Given, node: ast.expr | None, frame: Frame) -> T
 def _summed(run: Run, given: Given, node: ast.expr | None, frame: Frame) -> Thing:
     operand = given.find(0, "x")
     bound(run, "psum", given.find(1, "axis_name"), node, frame)
+    grouped(run, "psum", given, node, frame)
     if type(operand) is int:
         count = devices(run, given.find(1, "axis_name"))
         return SCALAR if count is None else count * operand
@@ -140,6 +170,7 @@ def _summed(run: Run, given: Given, node: ast.expr | None, frame: Frame) -> Thin
 def _of_leaves(name: str, change: Callable[[Array, Given, Dim], Array | None]) -> Callable[..., Thing]:
     def handle(run: Run, given: Given, node: ast.expr | None, frame: Frame) -> Thing:
         bound(run, name, given.find(1, "axis_name"), node, frame)
+        grouped(run, name, given, node, frame)
         count = devices(run, given.find(1, "axis_name"))
 
         def changed(leaf: Thing) -> Thing:

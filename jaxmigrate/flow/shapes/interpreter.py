@@ -7,6 +7,7 @@ happens whenever the code runs at all.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -37,6 +38,7 @@ MOST_STEPS = 12_000  # expressions that are looked at for a module
 DEEPEST = 12  # calls within one another
 LONGEST_LOOP = 16
 SETTERS = named("sets-mesh")
+SIMULATED = re.compile(r"--xla_force_host_platform_device_count=(\d+)|jax_num_cpu_devices\W+(\d+)")
 
 
 class Noted(NamedTuple):
@@ -63,6 +65,8 @@ class Interpreter(Run):
         self.depth = 0
         self.context: Thing = None  # the mesh that is set, UNKNOWN where it is not known
         self.axes: dict[str, Dim] = {}
+        self.simulated: Dim = None
+        self.checked: frozenset[str] = frozenset()
         self.spoiled: dict[int, Thing] = {}
         self.entered: set[ast.AST] = set()
         self.first_meshes: dict[int, tuple[Thing, Mesh]] = {}
@@ -91,6 +95,8 @@ class Interpreter(Run):
     def module(self, module: Module) -> None:
         """Runs a module, and then its functions without parameters that have not run, as a test runner does."""
         frame = Frame(module)
+        told = {int(one or other) for one, other in SIMULATED.findall(module.text)}
+        self.simulated = told.pop() if len(told) == 1 else None
         try:
             self.run(module.tree.body, frame)
             self.quiet = 0

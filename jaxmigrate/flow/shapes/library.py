@@ -32,6 +32,7 @@ from jaxmigrate.program.library import named
 Handler: TypeAlias = "Callable[[Run, Given, ast.expr | None, Frame], Thing]"
 DEVICES = named("devices")
 DEVICE_MESHES = named("device-mesh")
+COUNTS = ("device_count", "local_device_count")
 GENERATOR = "numpy.random.Generator"
 
 
@@ -55,7 +56,10 @@ def _library(run: Run, name: str, given: Given, node: ast.expr | None, frame: Fr
     if special is not None:
         return run.tried(node, frame, lambda: special(run, given, node, frame))
     if name in DEVICES or name in DEVICE_MESHES:
-        return Array(_dims(given.find(0, "mesh_shape")) or (None,)) if name in DEVICE_MESHES else Array((None,))
+        made = _dims(given.find(0, "mesh_shape")) if name in DEVICE_MESHES else None
+        return Array(made or (run.simulated,))
+    if last in COUNTS and name.startswith("jax."):
+        return UNKNOWN if run.simulated is None else run.simulated
     front = name.rpartition(".")[0]
     if front in ("jax.numpy", "numpy", "jax.lax", "jax.nn") and last in FUNCTIONS:
         return run.tried(node, frame, lambda: FUNCTIONS[last](run, given, node, frame))

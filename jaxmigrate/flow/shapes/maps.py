@@ -252,11 +252,13 @@ def _shard_map(run: Run, made: Made, given: Given, node: ast.expr | None, frame:
     blocks = along(block, ins, arguments)
     if type(blocks) is not tuple:
         return UNKNOWN
-    before, run.axes = run.axes, {**run.axes, **mesh.sizes}
+    before, run.axes = (run.axes, run.checked), {**run.axes, **mesh.sizes}
+    checks = made.given.named.get("check_vma", made.given.named.get("check_rep", True)) is True
+    run.checked = frozenset(mesh.sizes) if checks and not before[1] else frozenset()
     try:
         result = run.call(made.function, Given(blocks, {}), node, frame)
     finally:
-        run.axes = before
+        run.axes, run.checked = before
     return along(whole, outs, result)
 
 

@@ -19,6 +19,8 @@ class Run(Protocol):
         quiet: How many conditions stand around, of which it is not known whether they hold.
         context: The mesh that is set; None for none, UNKNOWN where it is not known.
         axes: How many devices there are along each axis that a map has bound.
+        simulated: How many devices the program says that it simulates, None where it does not.
+        checked: The axes that shard_maps have bound in which JAX checks what varies.
         first_meshes: The mesh that each map without one was first called with, by the map's identity.
     """
 
@@ -26,6 +28,8 @@ class Run(Protocol):
     quiet: int
     context: Thing
     axes: dict[str, Dim]
+    simulated: Dim
+    checked: frozenset[str]
     first_meshes: dict[int, tuple[Thing, Mesh]]
 
     def run(self, statements: Sequence[ast.stmt], frame: Frame) -> bool:

@@ -22,6 +22,7 @@ from jaxmigrate.flow.variance import (
 from jaxmigrate.flow.variance.callees import Bound, Pure, Transformed
 from jaxmigrate.flow.variance.frames import Arguments, Frame, fresh, reachable
 from jaxmigrate.flow.variance.lattice import (
+    DRAWN,
     EQUAL,
     GIVEN,
     INDEXED,
@@ -192,6 +193,8 @@ def _pure(run: Run, name: str, arguments: Arguments, node: ast.Call | None, fram
     if name in library.DRAWS:
         _draw(run, name, arguments, node, frame)
     result = union(arguments.all())
+    if name in library.DRAWS and run.mode.lenient:
+        result = replace(result, marks=result.marks | {DRAWN})
     if name in SEEDS:
         key = arguments.find(0, "key") if name == "jax.random.fold_in" else None
         if run.mode.lenient and key is not None and node is not None and _is_of_time(node):

@@ -98,7 +98,8 @@ def while_loop(run: Run, arguments: Arguments, node: ast.Call | None, frame: Fra
     carry, given = fixpoint(run, start, around)
     again = run.apply(test, Arguments((carry,)), node, frame)
     at_first = run.apply(test, Arguments((start,)), node, frame)  # it may be equal once the body has reduced it
-    if (differs(again) or differs(at_first)) and node is not None and frame is not None:
+    later = run.apply(test, Arguments((given,)), node, frame)  # it may be equal before the first round alone
+    if any(map(differs, (again, at_first, later))) and node is not None and frame is not None:
         _diverging(run, _written(node, slice(0, 2), "cond_fun", "body_fun"), node, frame, [test, body], alone=True)
     return at_least(join(start, given), again.level)
 
