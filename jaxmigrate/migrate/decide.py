@@ -42,6 +42,10 @@ GUARD_WORDS = re.compile(
 OTHER_PROCESSES = re.compile(
     r"\b(split_for_jax_process|distributed\.initialize|host_local_array_to_global_array|mpi4py|mpi4jax|SLURM_PROCID)\b"
 )
+RAISES_AS_SEVERAL = re.compile(
+    r"^\s*(if\s+[\w.]*(process|host)_count\(\)\s*(>|!=)\s*1\s*:\s*raise\b|assert\s+[\w.]*(process|host)_count\(\)\s*==\s*1\b)",
+    re.MULTILINE,
+)
 ORDERED = re.compile(  # what gives devices their places, also by a library's function
     r"\b(axis_index\w*|all_gather\w*|all_to_all|ppermute|pshuffle|pswapaxes|psum_scatter|reduce_scatter"
     r"|bind_rng_to_host_device|process_allgather|kfac_jax|axis_context)\b"
@@ -109,15 +113,22 @@ def runs_as_several(text: str) -> bool:
 
 def surroundings(texts: Sequence[str]) -> Surroundings:
     """Reads the whole project's text for what the helper has to provide."""
+    alone = _is_one_process(texts)
     return Surroundings(
-        processes=any(PROCESS_WORDS.search(text) for text in texts),
-        guarded=any(GUARD_WORDS.search(text) for text in texts),
-        several=any(map(runs_as_several, texts)),
+        processes=not alone and any(PROCESS_WORDS.search(text) for text in texts),
+        guarded=not alone and any(GUARD_WORDS.search(text) for text in texts),
+        several=not alone and any(map(runs_as_several, texts)),
         ordered=any(ORDERED.search(text) for text in texts),
         lower=any(LOWER_CALL.search(text) for text in texts),
         wrapped=any("__wrapped__" in text for text in texts),
         words=frozenset(w for w in KEYWORDS if _is_passed(w, texts)),
     )
+
+
+def _is_one_process(texts: Sequence[str]) -> bool:
+    """Whether the only files that ask for processes raise where there are several."""
+    asking = [text for text in texts if runs_as_several(text)]
+    return bool(asking) and all(RAISES_AS_SEVERAL.search(text) for text in asking)
 
 
 def _is_passed(word: str, texts: Sequence[str]) -> bool:

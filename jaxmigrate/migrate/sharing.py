@@ -338,7 +338,7 @@ def _shard(names: FileNames, wanted: Wanted) -> Iterator[str]:
     mesh = "get_mesh()" if wanted.one_axis is not None else "get_mesh(axis_name)"
     parameter = "" if wanted.one_axis is not None else ", axis_name"
     yield f"def shard(tree, spec{parameter}):"
-    yield '    """Puts this process\'s arrays on the mesh, split or replicated by spec."""'
+    yield '    """Copies this process\'s arrays to the mesh, split or replicated by spec."""'
     sharding = f"{names.of('jax.sharding.NamedSharding')}({mesh}, spec)"
     copied = f"{jnp}.copy(x) if isinstance(x, {jax}.Array) else {numpy}.array(x)"
     if not (wanted.unlike or wanted.weakly):

@@ -703,6 +703,21 @@ def test_who_asks_for_its_process_may_be_one_of_several(more: str) -> None:
     assert "Mesh(jax.devices(), ('i',))" in after  # nothing depends on their order
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        "if jax.process_count() > 1:\n    raise RuntimeError('one process only')",
+        "def main():\n    assert jax.process_count() == 1\n",
+    ],
+)
+def test_who_raises_as_one_of_several_is_one_process(more: str) -> None:
+    after = fix_files({"main.py": f"{ALL_ROWS}{more}\n"})["main.py"]
+    assert "host_local" not in after
+    assert "Mesh(jax.devices(), ('i',))" in after
+    others = fix_files({"main.py": f"{ALL_ROWS}{more}\n", "other.py": "import jax\nRANK = jax.process_index()\n"})
+    assert "host_local" in others["main.py"]
+
+
 def test_a_program_that_is_declared_to_be_several_processes_is_written_for_them() -> None:
     source = [("main.py", Path("/project/main.py"), ALL_ROWS)]
     plan, _ = plan_sources(source, PlanOptions("auto", declared=Declarations(processes=2)))
