@@ -76,7 +76,7 @@ def check(facts: Facts) -> Iterator[Finding]:
                 yield Place(same[0].module, same[0].node, message)
 
         yield from _scattered(reading)
-        for module, node in reading.overdivided:
+        for module, node in ((m, n) for m, n, mark in reading.overdivided if mark not in reading.enlarged):
             message = f"a mean over {AXES} is divided by the number of devices once more; pmean has done so"
             yield Place(module, node, message)
 

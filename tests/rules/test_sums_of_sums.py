@@ -45,3 +45,18 @@ def codes(body: str) -> list[str]:
 )
 def test_sums(body: str, expected: bool) -> None:
     assert ("JM202" in codes(body)) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("lax.pmean(x.mean(), 'data') / n", True),
+        ("0.1 * (lax.pmean(x.mean(), 'data') / n)", True),
+        ("jax.tree.map(lambda a: a / n, lax.pmean({'w': x.sum()}, 'data'))", True),
+        ("lax.psum_scatter(lax.pmean(x, 'data') / n, 'data', tiled=True)", False),
+        ("lax.pmean(x.mean(), 'data') / n * n", False),
+        ("lax.psum(x.mean(), 'data') / n", False),
+    ],
+)
+def test_means_divided_once_more(value: str, expected: bool) -> None:
+    assert ("JM202" in codes(f"n = lax.axis_size('data'); return {value}")) == expected

@@ -57,6 +57,7 @@ def call(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame
         return unsure(result, run.cause(name, node)) if grouped and result.level == Level.MAY else result
     spread = _spread(operand, apart)
     if name == SCATTERS and full and run.mode.lenient:
+        means.enlarge(run, operand)
         if run.axes and node is not None and frame is not None and not run.quiet():
             run.reading.scattered.append(Reduction(frame.module, node, name, operand))
         return mapped(spread, lambda v: replace(v, marks=v.marks | {PIECE}))
@@ -131,6 +132,8 @@ def _reduced(
     if name in SCALING and node is not None and run.mode.lenient:
         marks = [means.sum_of_means(node, gradients=gradients) for gradients in (False, True)]
         marks_of = _marks_of_sum if name == "jax.lax.psum" else _marks_of_mean
+        if name == "jax.lax.psum":
+            means.enlarge(run, operand)
         return mapped(operand, lambda v: replace(_cleared(v), marks=marks_of(v, marks[v.gradient])))
     if name == GATHERS and operand.level == Level.YES and run.mode.lenient:
         return mapped(operand, lambda v: replace(_cleared(v), marks=frozenset([GATHERED])))

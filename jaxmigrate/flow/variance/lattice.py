@@ -35,6 +35,7 @@ SHARE = "what a device has, divided by what all of them have together"
 OWN_LENGTH = "the lengths of a device's own block, or their product"
 SHAPED = "the shape of a value that is equal everywhere"
 GATHERED = "all devices' values side by side, which JAX takes for a value of each device's own"
+SMALL = "divided by the number of devices once too often"  # and where
 DRAWN = "made of random numbers"
 STARTED = "an optimizer's state that the body itself starts from"
 OF_ONE = "what one device has, and zeros on all others"

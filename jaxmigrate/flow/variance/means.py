@@ -23,6 +23,7 @@ from jaxmigrate.flow.variance.lattice import (
     PASSING,
     SHAPED,
     SHARE,
+    SMALL,
     SUMMED,
     TOTAL,
     TOTALS,
@@ -37,6 +38,7 @@ from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Constant
 
 CHOOSING = ("jax.numpy.where", "jax.lax.select")
+PASSING_ON = frozenset({AVERAGED, AS_SUMMED, DEVICES})
 SCALING = frozenset(
     {"divide", "true_divide", "div", "multiply", "mul", "average", "mean", "nanmean", "where", "select"}
 )
@@ -117,8 +119,8 @@ def of_operation(
     run: Run, op: ast.operator, node: ast.expr, left: AbstractValue, right: AbstractValue, result: AbstractValue
 ) -> AbstractValue:
     """What an operator makes of means and their sums."""
-    _note_once_more(run, op, node, left, right)
-    result = _without_length(op, left, right, replace(result, marks=result.marks - {AVERAGED, AS_SUMMED, DEVICES}))
+    small = _once_more(run, op, node, left, right)
+    result = _without_length(op, left, right, replace(result, marks=(result.marks - PASSING_ON) | small))
     if result.marks & SUMS and not isinstance(op, ast.Add | ast.Sub):
         result = replace(result, marks=result.marks - SUMS)
         if isinstance(op, ast.Div) and (quotient := _quotient(run, node, left, right, result)) is not None:
@@ -145,12 +147,28 @@ def of_operation(
     return replace(result, marks=_without(result))
 
 
-def _note_once_more(run: Run, op: ast.operator, node: ast.expr, left: AbstractValue, right: AbstractValue) -> None:
-    """A mean over the devices that is divided by their number once more."""
+def _once_more(run: Run, op: ast.operator, node: ast.expr, left: AbstractValue, right: AbstractValue) -> frozenset[str]:
+    """The mark of a mean over the devices that is divided by their number once more, until something enlarges it."""
+    if isinstance(op, ast.Mult) and DEVICES in left.marks | right.marks:
+        enlarge(run, left)
+        enlarge(run, right)
     module = run.modules[-1] if run.modules else run.home
-    once_more = isinstance(op, ast.Div) and AVERAGED in left.marks and DEVICES in right.marks
-    if once_more and module is not None and not run.quiet():
-        run.reading.overdivided.append((module, node))
+    if not isinstance(op, ast.Div) or AVERAGED not in left.marks or DEVICES not in right.marks or module is None:
+        return frozenset()
+    mark = small_at(node)
+    if not run.quiet():
+        run.reading.overdivided.append((module, node, mark))
+    return frozenset([mark])
+
+
+def small_at(node: ast.AST) -> str:
+    """The mark of what is divided by the number of devices once too often, and where."""
+    return f"{SMALL} {getattr(node, 'lineno', 0)}:{getattr(node, 'col_offset', 0)}"
+
+
+def enlarge(run: Run, value: AbstractValue) -> None:
+    """Something is added up over the devices, or multiplied by their number: it is not too small."""
+    run.reading.enlarged.update(mark for mark in value.marks if mark.startswith(SMALL))
 
 
 def _is_by_batch_size(op: ast.operator, node: ast.expr, right: AbstractValue) -> bool:

@@ -57,8 +57,9 @@ class Reading:
     `changed`: an optimizer has changed a network in place by such gradients; `applied` has the marks of sums of means
     that change parameters, `scaled` of those that something divides, or may, and `misdivided` of those that a batch's
     size divides; `mismatched` are divisions of what all devices have together by what one has, `overdivided` those of
-    means over the devices by their number; `scattered` are sums that are divided among the devices; `assumed`: some of
-    it was found without looking at the rest of the program.
+    means over the devices by their number; `enlarged` has the marks of those that are not too small after all;
+    `scattered` are sums that are divided among the devices; `assumed`: some of it was found without looking at the rest
+    of the program.
     """
 
     returned: AbstractValue = EQUAL
@@ -73,6 +74,7 @@ class Reading:
     scaled: set[str] = made(factory=set)
     misdivided: set[str] = made(factory=set)
     mismatched: list[Mismatch] = made(factory=list)
-    overdivided: list[tuple[Module, ast.expr]] = made(factory=list)
+    overdivided: list[tuple[Module, ast.expr, str]] = made(factory=list)
+    enlarged: set[str] = made(factory=set)
     scattered: list[Reduction] = made(factory=list)
     assumed: bool = False
