@@ -28,6 +28,7 @@ from jaxmigrate.program.operations import (
 )
 from jaxmigrate.sources.containers import CellStart
 from jaxmigrate.sources.notebooks.joining import HEADER_MARK
+from jaxmigrate.sources.notebooks.magics import MARK
 
 Made: TypeAlias = list[cst.BaseStatement]
 Noted = TypeVar("Noted", cst.SimpleStatementLine, cst.BaseCompoundStatement)
@@ -261,7 +262,8 @@ def _taking_over(statements: Made, old: Statement) -> Made:
     Comments stay with the old one behind a function, which they are not about.
     """
     lines = list(old.leading_lines)
-    blanks = next((i for i, line in enumerate(lines) if line.comment), len(lines))
+    top = _top_of_cell(lines)
+    blanks = next((i for i, line in enumerate(lines[top:], top) if line.comment), len(lines))
     first = statements[0]
     assert isinstance(first, cst.SimpleStatementLine | cst.BaseCompoundStatement)
     if old in statements and isinstance(old, cst.SimpleStatementLine):
@@ -282,6 +284,13 @@ def _taking_over(statements: Made, old: Statement) -> Made:
         assert isinstance(source_of, cst.SimpleStatementLine)
         statements[-1] = source_of.with_changes(trailing_whitespace=old.trailing_whitespace)
     return statements
+
+
+def _top_of_cell(lines: Sequence[cst.EmptyLine]) -> int:
+    """How many of the lines above a statement say that a cell begins, or are its magics: nothing goes above."""
+    marks = (HEADER_MARK, MARK)
+    comments = ((i, line.comment.value) for i, line in enumerate(lines, 1) if line.comment is not None)
+    return max((i for i, comment in comments if comment.startswith(marks)), default=0)
 
 
 def _with_first(command: Rewriting, function: Statement, operation: First, indent: str) -> Statement:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from jaxmigrate.flow.layout.model import Place
+from jaxmigrate.flow.layout.reachable_modules import ReachableModules
 from jaxmigrate.migrate.maps import Array, MapPlan
 from jaxmigrate.migrate.names import names_in
 from jaxmigrate.migrate.returned_arrays import is_array
@@ -347,7 +347,7 @@ def _leaves(value: ast.expr, places: Sequence[Place]) -> list[ast.expr] | None:
     return found
 
 
-def body_function(plan: MapPlan, resolver: Resolver, texts: Mapping[Path, str]) -> Function | None:
+def body_function(plan: MapPlan, resolver: Resolver, reachable: ReachableModules) -> Function | None:
     """What a site maps, where it is a function of the same file that no other code uses."""
     site = plan.site
     if plan.choice is not None and plan.choice.squeezes:
@@ -362,10 +362,10 @@ def body_function(plan: MapPlan, resolver: Resolver, texts: Mapping[Path, str]) 
         own = [d for d in value.node.decorator_list if d is not site.node]
         below = value.node.decorator_list[value.node.decorator_list.index(site.node) + 1 :] if own else []
         return value if not below else None
-    return value if not value.node.decorator_list and _is_only_mapped(value, texts) else None
+    return value if not value.node.decorator_list and _is_only_mapped(value, reachable) else None
 
 
-def _is_only_mapped(function: Function, texts: Mapping[Path, str]) -> bool:
+def _is_only_mapped(function: Function, reachable: ReachableModules) -> bool:
     """Whether a function has no other use than being mapped at one site, as far as names and strings can tell."""
     assert isinstance(function.node, Named)
     name, module = function.node.name, function.module
@@ -381,7 +381,7 @@ def _is_only_mapped(function: Function, texts: Mapping[Path, str]) -> bool:
         return False
     if scope is not module.table.root and (scope is None or scope.kind != "class"):
         return True
-    return not any(name in text and word.search(text) for path, text in texts.items() if path != module.path)
+    return not reachable.is_said_beside(module.path, word)
 
 
 def _is_another(node: ast.AST, name: str, module: Module, scope: Scope | None) -> bool:

@@ -10,9 +10,9 @@ import ast
 import re
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from textwrap import indent
 
+from jaxmigrate.flow.layout.reachable_modules import ReachableModules
 from jaxmigrate.migrate.bodies import Body, Words, body_function
 from jaxmigrate.migrate.kept_maps import FUN, TOLD, key_of, parameters, with_parameters
 from jaxmigrate.migrate.keys import key_fields, key_parameters
@@ -65,7 +65,7 @@ class MapWriter:
     above: NamesAbove
     ids: Mapping[ast.expr, str]
     files: Mapping[Module, FileNames]
-    texts: Mapping[Path, str]
+    reachable: ReachableModules
     operations: list[Operation]
     elsewhere: list[tuple[Module, Operation]] = field(default_factory=list)  # in bodies that other files have
     makers: dict[Hashable, list[tuple[str, ast.stmt]]] = field(default_factory=dict)  # what maps what several sites do
@@ -234,7 +234,7 @@ class MapWriter:
         if not plan.drops or keeps_leading_axis(plan, self.resolver):
             return []
         squeezes = plan.choice.squeezes if plan.choice is not None else ()
-        function = body_function(plan, self.resolver, self.texts)
+        function = body_function(plan, self.resolver, self.reachable)
         if function is None or function.module not in self.files:
             return None
         names = self.files[function.module]

@@ -239,7 +239,7 @@ class _ProjectPlanner:
                 for path, m in self.modules.items()
                 if path in self.names
             ]
-            writer = ProjectWriter(works, chosen, self.resolver, mapped.around, self.project, self.known, imported)
+            writer = ProjectWriter(works, chosen, self.resolver, mapped.around, self.project, self.reachable, imported)
             new_files = writer.write()
             failed = {node for work in works for node in work.failed}
             if not failed:

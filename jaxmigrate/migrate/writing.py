@@ -12,6 +12,7 @@ from pathlib import Path
 
 from jaxmigrate.flow.layout.choices import SiteChoice
 from jaxmigrate.flow.layout.device_lists import changes_devices
+from jaxmigrate.flow.layout.reachable_modules import ReachableModules
 from jaxmigrate.migrate.aliases import Aliased, unused_aliases
 from jaxmigrate.migrate.array_writer import ArrayWriter, Program
 from jaxmigrate.migrate.checkpoint_writer import write_checkpoints
@@ -107,10 +108,10 @@ class ProjectWriter:
         resolver: Resolver,
         around: Surroundings,
         project: Project,
-        texts: Mapping[Path, str],
+        reachable: ReachableModules,
         imported: Mapping[Module, frozenset[str]],
     ) -> None:
-        self.texts = texts
+        self.reachable = reachable
         self.imported = imported  # the names that other files import from one
         self.works = works
         self.chosen = chosen
@@ -197,7 +198,7 @@ class ProjectWriter:
         aliased = [one for work in self.works for one in work.aliased]
         direct = {node for work in self.works for node in work.direct}
         references = {d.reference.node for work in self.works for d in work.decisions}
-        found = unused_aliases(aliased, direct, references, self.project, self.texts) if aliased else {}
+        found = unused_aliases(aliased, direct, references, self.project, self.reachable.texts) if aliased else {}
         given = {work.module for work in self.works}
         return {root: drops for root, drops in found.items() if all(module in given for module, _ in drops)}
 
@@ -272,7 +273,7 @@ class ProjectWriter:
             above,
             work.ids,
             self._names,
-            self.texts,
+            self.reachable,
             work.operations,
         )
         kept = [d for d in work.decisions if not d.is_plain or not self._write_maps(work, d, writer)]

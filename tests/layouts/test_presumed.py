@@ -385,3 +385,93 @@ def test_statistics_of_a_batch_are_no_batch() -> None:
         "state = state.replace(batch_stats=mean(state.batch_stats))\n"
     )
     assert layouts(plan({"main.py": text}))[0] == ["stacked"]
+
+
+CARRY = """import functools
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils, struct
+
+import models
+
+INPUTS = np.arange(8 * 2 * 4 * 3, dtype=np.float32).reshape(8, 2, 4, 3) / 9
+
+
+@struct.dataclass
+class State:
+    params: object
+    model_state: object
+
+
+def get_step(loss_fn):
+    def step(carry, batch):
+        rng, state = carry
+        rng, drop = jax.random.split(rng)
+        grads, model_state = jax.grad(loss_fn, has_aux=True)(state.params, state.model_state, drop, batch)
+        grads = jax.lax.pmean(grads, "batch")
+        params = jax.tree.map(lambda p, g: p - 0.125 * g, state.params, grads)
+        return (rng, state.replace(params=params, model_state=model_state)), jax.lax.pmean(jnp.sum(batch), "batch")
+
+    return step
+
+
+def main():
+    model = models.get()
+    variables = dict(model.init(jax.random.PRNGKey(0), INPUTS[0, 0], jax.random.PRNGKey(1)))
+    pstate = jax_utils.replicate(State(variables.pop("params"), variables))
+    p_step = jax.pmap(functools.partial(jax.lax.scan, get_step(models.LOSSES["squares"](model))), axis_name="batch")
+    keys = jax.random.split(jax.random.PRNGKey(2), 8)
+    for _ in range(2):
+        (keys, pstate), sums = p_step((keys, pstate), INPUTS)
+    return jax_utils.unreplicate(pstate.params), jax_utils.unreplicate(sums)
+
+
+RESULT = [np.asarray(x).tolist() for x in jax.tree.leaves(main())]
+"""
+MODELS = """import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+LOSSES = {}
+
+
+def register(fun):
+    LOSSES[fun.__name__] = fun
+    return fun
+
+
+@register
+def squares(model):
+    def loss(params, kept, rng, batch):
+        out, kept = model.apply({"params": params, **kept}, batch, rng, mutable=list(kept))
+        return jnp.mean(out**2), kept
+
+    return loss
+
+
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, x, rng):
+        x = nn.Dense(2)(x)
+        return x * jax.random.uniform(rng, x.shape)
+
+
+def get():
+    return Net()
+"""
+NORMALIZED = MODELS.replace("x = nn.Dense(2)(x)", "x = nn.BatchNorm(use_running_average=False)(nn.Dense(2)(x))")
+
+
+def test_the_state_in_the_carry_of_a_scan_is_presumed_to_be_kept_equal() -> None:
+    found = plan({"main.py": CARRY, "models.py": MODELS})
+    assert layouts(found) == (["stacked", "replicated", "split"], ["stacked", "replicated", "replicated"])
+    assert any("keeps its state the same on every device" in one.says for one in found.sites[0].assumed)
+    before, after = both("carry", {"main.py": CARRY, "models.py": MODELS}, found)
+    assert not after["error"]
+    assert after["result"] == before["result"]
+
+
+def test_a_network_that_keeps_statistics_keeps_its_state_per_device() -> None:
+    assert "replicated" not in layouts(plan({"main.py": CARRY, "models.py": NORMALIZED}))[0]
+    assert "replicated" not in layouts(plan({"main.py": CARRY}))[0]

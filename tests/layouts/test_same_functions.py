@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.layouts.running import plan
 
+FILES = ("main.py", "train.py")
 MAPPED = """
 import functools
 import jax
@@ -53,3 +56,14 @@ def test_wrapped_bodies(wrapped: str) -> None:
 def test_decorated_methods(decorator: str) -> None:
     assert layouts(METHOD.format(decorator=decorator)) == ["replicated", "split", "replicated"]
     assert layouts(METHOD.format(decorator="@typing.unknown"))[0] == "stacked"
+
+
+def test_a_namesake_in_another_program_is_no_use_of_a_function() -> None:
+    text = (Path(__file__).parent / "provable" / "fields_apart.py").read_text("utf-8")
+    alone = [[one.layout for one in site.arguments] for site in plan({"main.py": text}).sites]
+    assert "replicated" in alone[0]
+    programs = {f"{name}/{file}": text if file == "train.py" else "import train\n" for name in "ab" for file in FILES}
+    found = plan(programs).sites
+    assert [[one.layout for one in site.arguments] for site in found] == [*alone, *alone]
+    used = plan({**programs, "a/main.py": "import train\nprint(train.train_step)\n"}).sites
+    assert [one.layout for one in used[0].arguments] != alone[0]

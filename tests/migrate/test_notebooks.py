@@ -86,6 +86,16 @@ def test_nothing_is_put_above_a_cell_magic(folder: Path) -> None:
     assert cells[2].endswith("\n\n\n" + MAP)
 
 
+def test_a_function_above_a_statement_stands_in_its_cell(folder: Path) -> None:
+    shown = "%time y = 1\nprint('shown',\n      type(x))"
+    mapped = "# What is mapped.\np_mean = jax.pmap(lambda x, w: x @ w)"
+    cells = fix(folder, book("import jax", shown, mapped, f"%%time\n{mapped}"), "--layout", "stacked")
+    assert cells[1] == shown
+    assert "def mean_per_device(x, w):\n" in cells[2]
+    assert "\n\n\n# What is mapped.\np_mean = jax.jit(" in cells[2]
+    assert cells[3].startswith("%%time\ndef _mean_per_device(x, w):\n")
+
+
 def test_code_behind_magics_is_rewritten(folder: Path) -> None:
     cells = fix(
         folder,

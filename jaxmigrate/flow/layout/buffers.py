@@ -62,7 +62,7 @@ def _is_spent(it: Interpreter, node: ast.expr, module: Module, mapped: Container
     """Whether an array is passed to a mapped function where it is made or by the next statement, and never again."""
     parent = module.table.parents[node]
     if isinstance(parent, ast.Call):
-        return parent in mapped and node in parent.args and _copies_at_once(parent, it.operations.ops)
+        return parent in mapped and node in parent.args and _copies_at_once(it, parent, module)
     if not isinstance(parent, ast.Assign) or len(parent.targets) != 1 or not isinstance(parent.targets[0], ast.Name):
         return False
     name, after = parent.targets[0], _after(parent, module)
@@ -70,7 +70,7 @@ def _is_spent(it: Interpreter, node: ast.expr, module: Module, mapped: Container
         return False
     call = after.value
     given = [argument for argument in call.args if isinstance(argument, ast.Name) and argument.id == name.id]
-    if call not in mapped or not given or not _copies_at_once(call, it.operations.ops):
+    if call not in mapped or not given or not _copies_at_once(it, call, module):
         return False
     scope = module.table.scope_of[name]
     if name.id in scope.outer_names or scope.lookup(name.id) is not scope:
@@ -84,10 +84,29 @@ def _is_spent(it: Interpreter, node: ast.expr, module: Module, mapped: Container
     return all(_is_bound_anew(other, parent, scope, module) for other in others)
 
 
-def _copies_at_once(call: ast.Call, ops: Container[ast.AST]) -> bool:
+def _copies_at_once(it: Interpreter, call: ast.Call, module: Module) -> bool:
     """Whether nothing can be written between the arguments of a call and the call."""
-    simple = (ast.Name, ast.Attribute, ast.Constant)
-    return not call.keywords and all(isinstance(argument, simple) or argument in ops for argument in call.args)
+    return not call.keywords and all(_is_simple(it, argument, module) for argument in call.args)
+
+
+def _is_simple(it: Interpreter, node: ast.expr, module: Module) -> bool:
+    """Whether an argument is a name or the like, or a container of some: to evaluate it writes nothing."""
+    if node in it.operations.ops:
+        return True
+    match node:
+        case ast.Name() | ast.Attribute() | ast.Constant():
+            return True
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            return all(_is_simple(it, part, module) for part in parts)
+        case ast.Dict(keys=keys, values=values):
+            return all(isinstance(key, ast.Constant) for key in keys) and all(
+                _is_simple(it, value, module) for value in values
+            )
+        case ast.Call(func=func, args=[], keywords=keywords):
+            given = [one.value for one in keywords if one.arg is not None]
+            plain = len(given) == len(keywords) and all(_is_simple(it, value, module) for value in given)
+            return plain and it.resolver.value(func, module) == External("builtins.dict")
+    return False
 
 
 def _after(statement: ast.stmt, module: Module) -> ast.stmt | None:

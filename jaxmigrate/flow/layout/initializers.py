@@ -16,6 +16,11 @@ from jaxmigrate.program.modules import Module
 from jaxmigrate.program.values import Function, Value
 
 STATISTICS = re.compile(r"\b(?:batch_stats|mutable|BatchNorm|(?:bn|model|net|network)_state|running_(?:mean|var))\b")
+KEEPS = re.compile(
+    r"batch_?stats|BatchNorm|batch_norm|running_(?:mean|var)|SpectralNorm|_with_state\b|\bset_state\b|StateIndex"
+    r"|\.(?:variable|sow|put_variable)\("
+)
+NETWORK = re.compile(r"^[ \t]*class \w+\(.*\bModule\b.*\):", re.MULTILINE)
 INITIALIZES = re.compile(r"(?:^|_)init(?:_|$|ial|iali[sz]e)")
 
 
@@ -53,8 +58,18 @@ def initializes(it: Interpreter, site: ast.expr, value: Value | None) -> bool:
 
 
 def keeps_statistics(it: Interpreter) -> bool:
-    """Whether a program names statistics that a network takes of its batch, and keeps."""
-    return any(STATISTICS.search(module.text) for module in it.modules)
+    """Whether a program names statistics that a network takes of its batch, and keeps.
+
+    Where it writes its networks itself and none of them keeps anything, there is nothing in what is kept for them.
+    """
+    if not any(STATISTICS.search(module.text) for module in it.modules):
+        return False
+    return it.reachable.says(KEEPS) or not it.reachable.says(NETWORK)
+
+
+def holds_statistics(field: str) -> bool:
+    """Whether a field of a state is, by its name, for what a network keeps beside its parameters."""
+    return STATISTICS.fullmatch(field) is not None
 
 
 def _last(node: ast.expr) -> str:

@@ -168,11 +168,20 @@ def record(
     if not it.editable(frame.module):
         group.block(
             Blocker(
-                Stacked.NOT_VISIBLE.reason("is stacked or unstacked in a file that was not among the paths given"),
+                Stacked.NOT_VISIBLE.reason(f"is stacked or unstacked in {_why_kept(it, frame.module)}"),
                 frame.module,
                 node,
             )
         )
+
+
+def _why_kept(it: Interpreter, module: Module) -> str:
+    """What kind of file it is in which nothing can change."""
+    if module.path not in it.reachable.given:
+        return "a file that is not among the paths given, or that cannot be rewritten"
+    if not module.runs_in_order:
+        return "a notebook whose cells last ran out of order"
+    return "a file that does not import jax"
 
 
 def make(
@@ -264,7 +273,7 @@ def _apart(
         return NOTHING
     if not is_tracked(value):
         it.operations.plain_ops.add(node)
-        for inner in _taken_apart_in(it, operand, frame.module):
+        for inner in _taken_apart_in(it, operand, frame.module) if kind == "first" else ():
             it.changed |= inner.group.block(
                 Blocker(Stacked.READ_ON_HOST.reason("is unstacked twice"), frame.module, node)
             )

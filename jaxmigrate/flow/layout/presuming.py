@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from jaxmigrate.flow.layout import mapped_bodies, phased_attributes, transient_attributes
 from jaxmigrate.flow.layout.choices import Layouts, SiteChoice
@@ -31,7 +31,7 @@ BATCH = re.compile(
     r"videos?|views|walkers?|waveforms?|xs?|ys?|src|dst)(?:_|\d*$)"
 )
 STATE = re.compile(
-    r"(?:^|_)(?:emas?|models?|opts?|optimizers?|params?|parameters|states?|variables|vars|weights|theta)(?:_|\d*$)"
+    r"(?:^|_)p?(?:emas?|models?|opts?|optimizers?|params?|parameters|states?|variables|vars|weights|theta)(?:_|\d*$)"
 )
 OWN = re.compile(
     r"(?:^|_)(?:envs?|keys?|prng|rngs?|seeds?|timesteps?|buffers?|carry|carries|stats|statistics)(?:_|\d*$)"
@@ -90,18 +90,28 @@ def batches(it: Interpreter, site: ast.expr) -> set[int]:
     return {i for call in calls for i, place in enumerate(call.places) if _way(it, call, i, place) == "split"}
 
 
-def states(it: Interpreter, site: ast.expr) -> dict[int, bool]:
-    """The arguments of a site that a reader takes for states, by position: whether all in them is learned."""
-    calls = [call for call in it.maps.calls.values() if call.site is site]
-    found = [(i, call, place) for call in calls for i, place in enumerate(call.places)]
-    return {
-        i: any(map(is_learned, _said(it, call, i, at))) for i, call, at in found if _way(it, call, i, at) == "replicate"
-    }
+def states(it: Interpreter, site: ast.expr) -> dict[tuple[int, ...], bool]:
+    """The arguments of a site that a reader takes for states, by position: whether all in them is learned.
+
+    Of a tuple that is given as one argument, the position of a part follows that of the tuple.
+    """
+    found: dict[tuple[int, ...], bool] = {}
+    for call in (one for one in it.maps.calls.values() if one.site is site):
+        for i, place in enumerate(call.places):
+            said: list[tuple[tuple[int, ...], list[str]]] = [((i,), _said(it, call, i, place))]
+            if isinstance(place, ast.Tuple) and it.maps.sizes.get((site, i)):
+                said = [((i, part), [_name_of(element)]) for part, element in enumerate(place.elts)]
+            found |= {at: any(map(is_learned, names)) for at, names in said if _way_of(names) == "replicate"}
+    return found
 
 
 def _way(it: Interpreter, call: SiteCall, index: int, place: ast.expr) -> str:
     """Whether an argument's names say that it is a batch or a state; empty where they say neither."""
-    said = _said(it, call, index, place)
+    return _way_of(_said(it, call, index, place))
+
+
+def _way_of(said: Sequence[str]) -> str:
+    """The same by the names."""
     if any(map(OWN.search, said)):
         return ""
     for name in said:

@@ -95,6 +95,20 @@ class ReachableModules:
         """The files that are sure to be of one program."""
         return self.graph.given
 
+    @property
+    def texts(self) -> Mapping[Path, str]:
+        """All files that there are."""
+        return self._texts
+
+    def is_said_beside(self, source: Path, pattern: re.Pattern[str]) -> bool:
+        """Whether another file that may be loaded along with one holds a pattern."""
+        together = self.graph.together([source]) if any(map(pattern.search, self._texts.values())) else ()
+        return any(pattern.search(self._text(path)) for path in together if path != source)
+
+    def says(self, pattern: re.Pattern[str]) -> bool:
+        """Whether some file of the project, or beside it, holds a pattern."""
+        return any(pattern.search(text) for text in self._texts.values())
+
     def naming(self, joined: Collection[Path], names: Mapping[Path, Collection[str]]) -> list[Module]:
         """The modules that import one of those that take part and name something of it that leads to stacked arrays."""
         found: set[Path] = set()

@@ -269,11 +269,12 @@ class Solver(Groups):
         output = self._outputs(node)[index]
         if output is None or node not in self.it.assumed.reducing:
             return False
-        return any(self._is_in(node, i, output) for i in presuming.states(self.it, node))
+        return any(self._is_in(node, at, output) for at in presuming.states(self.it, node))
 
-    def _is_in(self, node: ast.expr, index: int, group: Group) -> bool:
-        """Whether an argument is, or has among its parts, an array of a group."""
-        return any(one.find() is group.find() for one in self._in_argument(node, index))
+    def _is_in(self, node: ast.expr, at: tuple[int, ...], group: Group) -> bool:
+        """Whether an argument, or a part of one, is an array of a group, or has one among its parts."""
+        every = self._in_argument(node, at[0]) if len(at) == 1 else [self._argument(node, *at)]
+        return any(one is not None and one.find() is group.find() for one in every)
 
     def _kept_equal(
         self, part: AbstractValue, trusted: AbstractValue, node: ast.expr, index: int
@@ -284,14 +285,20 @@ class Solver(Groups):
         """
         why = self._initialized(node, index, "keeps its state the same on every device")
         output, states = self._outputs(node)[index], presuming.states(self.it, node)
-        places = [i for i in states if output is not None and self._is_in(node, i, output)]
-        learned = all(states[i] for i in places)
+        places = [at for at in states if output is not None and self._is_in(node, at, output)]
+        learned = all(states[at] for at in places)
         if not part.fields or (learned and _is_only_unknown(trusted)):
             own = not _is_only_unknown(trusted) or (not learned and initializers.keeps_statistics(self.it))
             return (part, ()) if own else (EQUAL, (why,))
         kept = {
-            name for name in part.fields if _is_only_unknown(field_of(trusted, name)) and presuming.is_learned(name)
+            name
+            for name in part.fields
+            if _is_only_unknown(field_of(trusted, name)) and (presuming.is_learned(name) or name == OTHERS)
         }
+        if initializers.keeps_statistics(self.it):
+            kept.discard(OTHERS)
+        else:
+            kept |= {name for name in part.fields if initializers.holds_statistics(name)}  # which hold nothing
         fields = Fields({name: EQUAL if name in kept else one for name, one in part.fields.items()})
         level = max(one.level for one in fields.values())
         return replace_var(part, level=level, fields=fields), (why,) if kept else ()
