@@ -260,7 +260,7 @@ class ArrayWriter:
                 yield Replace(op.node.func, code(self.shared.name("prefetch")))
             case "metrics":
                 yield self._metrics(op.node)
-            case "checkpoint":
+            case "checkpoint" | "type":
                 return
             case "size":
                 yield size_texts.said(choice, self._jax, processes=self.program.processes)

@@ -23,7 +23,7 @@ PARAMETERS = frozenset({"model", "optimizer", "parameters", "params", "target", 
 SLICED = ("handed over", "padded")  # by libraries, with one slice for each device
 REPLICABLE = frozenset(
     {"replicate", "output", "argument", "first", "inner", "metrics", "numpy", "written", "stack", "checkpoint"}
-    | {"identity", "size"}
+    | {"identity", "size", "type"}
 )
 SPLIT_FIELD = Stacked.PER_DEVICE.reason("is split over the devices, while other fields of its object are replicated")
 
@@ -131,9 +131,14 @@ class Groups:
         kinds = self.kinds_of(root)
         if "split" in kinds or "merge" in kinds:
             return "split" if kinds <= self.splittable else None
-        if kinds >= {"numpy", "written"}:
+        if kinds >= {"numpy", "written"} or kinds >= {"numpy", "type"} or ("type" in kinds and self._is_unseen(root)):
             return None
         return "replicated" if kinds <= REPLICABLE else None
+
+    def _is_unseen(self, root: Group) -> bool:
+        """Whether arrays of a group are made out of sight, so that they may be NumPy's."""
+        ops = (op for op in self.it.operations.ops.values() if op.group.find() in self.family_of(root))
+        return any(op.form in (operations.OBSERVED, operations.PRESUMED) for op in ops)
 
     def _reason(self, group: Group | None, module: Module) -> Reason:
         if group is None:

@@ -19,7 +19,7 @@ from jaxmigrate.records import record
 
 Kind = Literal[
     "replicate", "split", "first", "inner", "merge", "metrics", "prefetch", "rows", "stack", "checkpoint", "identity",
-    "size",
+    "size", "type",
 ]  # fmt: skip
 
 KFAC_REPLICATES = the("kfac-replicates")
