@@ -28,12 +28,14 @@ def key_parameters(function: Function, resolver: Resolver) -> frozenset[str]:
     """
     found = set()
     body = [] if isinstance(function.node, ast.Lambda) else function.node.body
-    places = [(name, 0) for name in function.passed_names()]
+    given = function.passed_names()
+    places = [(name, 0) for name in given]
     for index, statement in enumerate(body):
         if _may_leave(statement):
             break
         if isinstance(statement, ast.Assign) and unpacks_name(statement):
-            places += [(n.id, index + 1) for n in ast.walk(statement.targets[0]) if isinstance(n, ast.Name)]
+            parts = [one.id for one in ast.walk(statement.targets[0]) if isinstance(one, ast.Name)]
+            places += [(name, index + 1) for name in parts if name not in given]
     for name, start in places:
         first = _first_mention(function.node, name, start)
         calls = _always_called(first) if first is not None else ()
