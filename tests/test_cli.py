@@ -621,3 +621,27 @@ class TestWhatIsSaidOfNothing:
         (folder / "a.py").write_text(f"{PMAPPED}x = = 1\n<<<<<<< HEAD\n=======\n>>>>>>> other\n")
         assert main(["fix", "a.py"]) == 2
         assert "a.py:4:5: cannot be parsed: invalid syntax" in capsys.readouterr().err
+
+
+COUNTING = """
+import jax
+import numpy as np
+
+step = jax.pmap(lambda x: x - jax.lax.pmean(x, "i"), axis_name="i")
+print(np.asarray(step(np.arange(jax.local_device_count() * 2.0).reshape(-1, 2))){asks})
+"""
+
+
+@pytest.mark.parametrize(
+    ("asks", "declared", "told"),
+    [("", "", True), (", jax.process_index()", "", False), ("", "[tool.jaxmigrate]\nprocesses = 2\n", False)],
+)
+def test_maps_that_are_written_for_one_process_say_so(
+    asks: str, declared: str, told: bool, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "a.py").write_text(COUNTING.format(asks=asks))
+    (folder / "pyproject.toml").write_text(declared)
+    assert main(["fix", "--diff", "a.py"]) == 0
+    out, err = capsys.readouterr()
+    assert ("note: a.py:6 counts local devices" in err + out) is told
+    assert ("host_local" in out) is not told

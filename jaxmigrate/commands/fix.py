@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import os
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -23,6 +24,7 @@ from jaxmigrate.commands.waiting import under_way
 from jaxmigrate.commands.withheld import Largest, Replan, Withheld, left_with
 from jaxmigrate.lint.linting import place
 from jaxmigrate.migrate import SitePlan
+from jaxmigrate.migrate.one_process import written_for_one
 from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.migrate.wanted import Wanted
 from jaxmigrate.program.declarations import Kind
@@ -78,8 +80,8 @@ def run(options: argparse.Namespace) -> int:
     write_reports(result, options.report, _REPORTS)
     _tell(result, options, from_stdin)
     for plan, one in zip(plans, results, strict=True):
-        for pin in pins(plan.group.root) if one.rewritten else ():
-            note(f"note: {pin}")
+        for remark in (*pins(plan.group.root), *_processes(plan, one)) if one.rewritten else ():
+            note(f"note: {remark}")
     return _status(result, options)
 
 
@@ -116,6 +118,25 @@ def _run_docs(options: argparse.Namespace) -> int:
     write_reports(result, options.report, _REPORTS)
     _tell(result, options, from_stdin=False)
     return _status(result, options)
+
+
+def _processes(plan: _Planned, result: FixResult) -> Iterator[str]:
+    """That maps of stacked arrays are written for one process, where the program might run as several."""
+    stacked = any(
+        array.layout == "stacked"
+        for file in result.files
+        for site in file.sites
+        if site.status == "rewritten"
+        for array in (*site.arguments, *site.outputs)
+    )
+    texts = {place(source): source.text for source in plan.group.sources}
+    found = written_for_one(texts) if stacked and not plan.group.config.declared.processes else None
+    if found is not None:
+        where = f"{os.path.relpath(found[0])}:{found[1]}"
+        yield (
+            f"{where} counts local devices, but no file asks which process it is: maps of stacked arrays are "
+            "written for one process and raise as several; `processes = 2` in pyproject.toml writes them for several"
+        )
 
 
 class _Planned(NamedTuple):

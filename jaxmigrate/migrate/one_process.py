@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from jaxmigrate.migrate.decide import GUARD_WORDS, PROCESS_WORDS, Surroundings
+from jaxmigrate.migrate.decide import GUARD_WORDS, PROCESS_WORDS, Surroundings, runs_as_several
 from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.migrate.plan import Assumed
 
@@ -32,6 +32,14 @@ def as_declared(
     path, line = _first_question(texts)
     one = Assumed("declared", "processes", "1", SAYS, path, line)
     return replace(around, processes=False, guarded=False, several=False), (one,)
+
+
+def written_for_one(texts: Mapping[Path, str]) -> tuple[Path, int] | None:
+    """Where a program that is taken for one process counts its local devices, as one of several would."""
+    if any(map(runs_as_several, texts.values())):
+        return None
+    path, line = _first_question(texts) if texts else (Path(), 0)
+    return (path, line) if line else None
 
 
 def _first_question(texts: Mapping[Path, str]) -> tuple[Path, int]:

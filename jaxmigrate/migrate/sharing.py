@@ -76,9 +76,10 @@ class Wanted:
     def by_process(self) -> bool:
         """Whether the devices of meshes come one process after another, as pmap's do.
 
-        So it has to be where arrays may lie over those of several, and something asks for the places of devices.
+        So it is where the program runs as several processes, and where it may, if arrays lie over all of them and
+        something asks for the places of devices.
         """
-        return self.ordered and (self.several or (self.processes and "shard" in self.all_names))
+        return self.several or (self.ordered and self.processes and "shard" in self.all_names)
 
     @property
     def gives_meshes(self) -> bool:
