@@ -700,7 +700,7 @@ def test_who_asks_for_its_process_may_be_one_of_several(more: str) -> None:
     assert "host_local" in after
     assert "process by process" in after
     after = fix_files({"main.py": ALL_ROWS.replace("axis_index('i')", "psum(1, 'i')") + more + "\n"})["main.py"]
-    assert "Mesh(jax.devices(), ('i',))" in after  # nothing depends on their order
+    assert "process by process" in after  # a library may ask for the places of devices
 
 
 @pytest.mark.parametrize(
