@@ -1,4 +1,4 @@
-"""What takes the place of device_put_replicated and device_put_sharded: the same rows, laid out over the devices."""
+"""What takes the place of device_put_replicated and device_put_sharded: the same rows, each made on its own device."""
 
 from __future__ import annotations
 
@@ -36,9 +36,33 @@ CASES = {
         "jax.random.key_data(put_each(list(jax.random.split(KEY, 8))))",
         "jax.random.key_data(jax.random.split(KEY, 8))",
     ),
+    "the share of a device": ("most(lambda: put(np.ones(1 << 20, np.uint8)), 1 << 20)", "np.array(True)"),
+    "rows that lie on their devices": (
+        "put_each([jax.device_put(np.float32([i]), d) for i, d in enumerate(jax.devices())])",
+        "np.arange(8, dtype=np.float32)[:, None]",
+    ),
     "unlike numbers": ("raises(lambda: put_each([1] * 9))", "np.array(True)"),
 }
 HELPERS = """
+def most(make, row):
+    # the most that one device holds while rows are put, in rows: one, and the one that it is a copy of
+    real, held = jax.device_put, []
+    def watched(*args):
+        found = real(*args)
+        shares = {}
+        for array in jax.live_arrays():
+            for shard in array.addressable_shards:
+                shares[shard.device] = shares.get(shard.device, 0) + shard.data.nbytes
+        held.append(max(shares.values()))
+        return found
+    jax.device_put = watched
+    try:
+        made = make()
+    finally:
+        jax.device_put = real
+    assert isinstance(made.sharding, NamedSharding) and len(made.devices()) == 8
+    return np.array(max(held) < 2.5 * row)
+
 def raises(make):
     try:
         make()

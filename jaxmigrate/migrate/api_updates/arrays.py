@@ -31,13 +31,13 @@ PUT = {
         "_put_replicated",
         "x",
         "Puts a copy of each array on each device, along a new leading axis.",
-        ("leaf", "[leaf] * len(devices)", "x"),
+        ("leaf", "", "device in devices", "x"),
     ),
     "jax.device_put_sharded": (
         "_put_sharded",
         "shards",
         "Puts one tree on each device, along a new leading axis.",
-        ("*leaves", "leaves", "*shards"),
+        ("*leaves", "each = zip(leaves, devices, strict=True)", "leaf, device in each", "*shards"),
     ),
 }
 
@@ -49,21 +49,29 @@ def called(use: OldReference) -> ast.Call | None:
 
 
 def put_name(desk: RewriteContext, use: OldReference) -> str | None:
-    """The function that takes the place of one that put arrays on devices, as flax's `replicate` does it today."""
+    """The helper that takes the place of a function that put arrays on devices, written out for the file.
+
+    Each row is made on its own device: an array of all rows on one of them would take as many times its memory.
+    """
     jax = desk.name_of("jax", use.node)
-    jnp = desk.name_of("jax.numpy", use.node)
     mesh = desk.imported_name("jax.sharding.Mesh", use.node)
     spec = desk.imported_name("jax.sharding.PartitionSpec", use.node)
     sharding = desk.imported_name("jax.sharding.NamedSharding", use.node)
-    if jax is None or jnp is None or mesh is None or spec is None or sharding is None:
+    if jax is None or mesh is None or spec is None or sharding is None:
         return None
-    name, parameter, told, (leaves, stacked, trees) = PUT[use.row.name]
-    put = f"{jax}.device_put({jnp}.stack({stacked}), sharding)"
+    name, parameter, told, (leaves, first, each, trees) = PUT[use.row.name]
+    made = f"{jax}.make_array_from_single_device_arrays"
     lines = [
         f"def {name}({parameter}, devices):",
         f'    """{told}"""',
         f'    sharding = {sharding}({mesh}(devices, ("devices",)), {spec}("devices"))',
-        f"    return {jax}.tree.map(lambda {leaves}: {put}, {trees})",
+        "",
+        f"    def put({leaves}):",
+        *([f"        {first}"] if first else []),
+        f"        rows = [{jax}.device_put(leaf, device)[None] for {each}]",
+        f"        return {made}((len(rows), *rows[0].shape[1:]), sharding, rows)",
+        "",
+        f"    return {jax}.tree.map(put, {trees})",
     ]
     return desk.helper(name, lines, use.node)
 
