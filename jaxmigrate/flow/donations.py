@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ from jaxmigrate.program.values import Application, Constant, External, Function,
 METADATA = frozenset({"shape", "dtype", "ndim", "size", "sharding", "is_deleted", "aval"})
 UPDATES = frozenset({"replace", "_replace", "apply_gradients", "apply_updates", "map", "tree_map", "pmean"})
 TRACING = frozenset({"jit", "pmap", "shard_map", "smap", "vmap", "scan", "while_loop", "fori_loop", "cond", "grad"})
+FIELDS = re.compile("param|weight|variables|stats|opt_state|ema$|ema_|momentum|grads?$|rng|key$")
 _LEAVES = ast.Return | ast.Raise | ast.Continue | ast.Break
 
 
@@ -38,8 +40,8 @@ def reuses(modules: Iterable[Module], resolver: Resolver) -> Iterator[Reuse]:
             for call in module.table.calls:
                 if not own and not isinstance(call.func, ast.Name | ast.Attribute):
                     continue  # objects of other modules are not opened for that
-                for donated in _donated(call, module, resolver):
-                    for name in (donated, *_aliases(donated, call, module)):
+                for donated, moves in _donated(call, module, resolver):
+                    for name in (donated, *_aliases(donated, call, module, resolver, moves=moves)):
                         read = _read_again(call, name, module)
                         if read is not None:
                             yield Reuse(module, call, name, read)
@@ -66,8 +68,8 @@ def _imports_donating(module: Module, resolver: Resolver) -> bool:
     return False
 
 
-def _donated(call: ast.Call, module: Module, resolver: Resolver) -> Iterator[str]:
-    """The names among the arguments that a call donates."""
+def _donated(call: ast.Call, module: Module, resolver: Resolver) -> Iterator[tuple[str, bool]]:
+    """The names among the arguments that a call donates, and whether only copies of what is on one device are."""
     if not any(dotted(one) or isinstance(one, ast.Tuple) for one in (*call.args, *(k.value for k in call.keywords))):
         return
     if _is_traced(call, module):
@@ -86,7 +88,7 @@ def _donated(call: ast.Call, module: Module, resolver: Resolver) -> Iterator[str
                 if not name or _is_numpy(given, module, resolver):
                     continue
                 if gives or _is_renewed(call, name, module) or _is_rebuilt(value, given, module, resolver):
-                    yield name
+                    yield name, value.callee.name in PMAPS
 
 
 def _is_traced(node: ast.AST, module: Module) -> bool:
@@ -176,19 +178,39 @@ def _mapped(made: Application, resolver: Resolver) -> tuple[Function | None, int
     return (value, skip) if isinstance(value, Function) else (None, 0)
 
 
-def _aliases(name: str, call: ast.Call, module: Module) -> Iterator[str]:
-    """Other names of an array in the statements right before the one of a call: `before = state`."""
+def _aliases(name: str, call: ast.Call, module: Module, resolver: Resolver, *, moves: bool) -> Iterator[str]:
+    """Other names of an array, or of an array in it, that a call is given: `before = state`, `old = state.params`.
+
+    They stand in the statements before that of the call, or before a loop around it, which donates in its first round,
+    but where it moves what it is given then to the devices.
+    """
+    parents = module.table.parents
     node: ast.AST = call
     while not isinstance(node, ast.stmt):
-        node = module.table.parents[node]
-    block = _block_of(node, module.table.parents.get(node)) or []
-    for statement in reversed(block[: block.index(node)] if node in block else []):
-        match statement:
-            case ast.Assign(targets=[ast.Name(id=alias)], value=ast.Name() | ast.Attribute() as held):
-                if dotted(held) == name:
-                    yield alias
-        if _binds(statement, name):
+        node = parents[node]
+    while True:
+        parent = parents.get(node)
+        block = _block_of(node, parent)
+        if block is None:
             return
+        for statement in reversed(block[: block.index(node)]):
+            match statement:
+                case ast.Assign(targets=[ast.Name(id=alias)], value=ast.Name() | ast.Attribute() as held):
+                    if dotted(held) == name or _is_array_of(held, name, resolver):
+                        yield alias
+            if _binds(statement, name):
+                return
+        if moves or not isinstance(parent, ast.For | ast.While):
+            return
+        node = parent
+
+
+def _is_array_of(held: ast.expr, name: str, resolver: Resolver) -> bool:
+    """Whether an expression is a field of arrays of a donated object, by its name; not one that is declared static."""
+    if not isinstance(held, ast.Attribute) or dotted(held.value) != name or not FIELDS.search(held.attr):
+        return False
+    static = re.compile(rf"\b{held.attr}\b[^\n]*\b(pytree_node=False|static=True)")
+    return not any(held.attr in one.text and static.search(one.text) for one in resolver.project.program)
 
 
 def _gives_back(made: Application, number: int, resolver: Resolver) -> bool:
@@ -255,7 +277,9 @@ def _read_again(call: ast.Call, name: str, module: Module) -> ast.expr | None:
         if read is not None or ended:
             return read
         if isinstance(parent, ast.For | ast.AsyncFor | ast.While):
-            return _in_next_round(parent, call, name)
+            again = _in_next_round(parent, call, name)
+            if again is not None or _binds(parent, name):
+                return again
         if parent is None or isinstance(parent, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             return None
         node = parent

@@ -45,7 +45,7 @@ from jaxmigrate.flow.variance.lattice import (
     unsure,
     whole,
 )
-from jaxmigrate.flow.variance.run import DEEPEST, MOST_WORK, OUTSIDE, Run, at_least
+from jaxmigrate.flow.variance.run import DEEPEST, MOST_WORK, OUTSIDE, Change, Memo, Run, at_least
 from jaxmigrate.program.passing import passed
 from jaxmigrate.program.scopes import defaults_of, positional_names
 from jaxmigrate.program.values import (
@@ -295,7 +295,7 @@ def _made(run: Run, key: Application, factory: Function, arguments: Sequence[Arg
 def enter(run: Run, closure: Closure, arguments: Arguments) -> AbstractValue:
     """Calls a function of the project: reads its body, or remembers what that gave."""
     node = closure.function.node
-    if len(run.active) > DEEPEST or node in run.active or run.work > run.most_work:
+    if len(run.active) > DEEPEST or node in run.active or run.is_tired:
         # what calls itself on a part of gradients gives gradients back, unless it is what reduces them
         again = run.mode.lenient and node in run.active and any(one.gradient for one in arguments.all())
         kept = again and not run.reduces(getattr(node, "name", ""))
@@ -314,15 +314,34 @@ def enter(run: Run, closure: Closure, arguments: Arguments) -> AbstractValue:
         run.applying > 0,
     )
     if closure.frame is None and key in run.memo:
-        result, customs, cleared, before = run.memo[key]
-        run.customs += customs
-        run.cleared += cleared
-        return _with_causes(result, before, arguments)
-    changes, customs, cleared = run.changes, run.customs, run.cleared
+        known = run.memo[key]
+        run.count_again(known.counted)
+        for target, stored in known.changed:
+            run.change(target, stored)
+        return _with_causes(known.result, known.arguments, arguments)
+    changes, counts = len(run.changed), run.counts()
     result = _read(run, closure, arguments)
-    if closure.frame is None and run.changes == changes:
-        run.memo[key] = result, run.customs - customs, run.cleared - cleared, arguments
+    if closure.frame is None:
+        changed = run.changed[changes:]
+        seen = _seen_outside(changed, closure, arguments) if run.mode.lenient or not changed else None
+        if seen is not None:
+            counted = tuple(now - before for now, before in zip(run.counts(), counts, strict=True))
+            run.memo[key] = Memo(result, counted, arguments, seen)
     return result
+
+
+def _seen_outside(changed: Sequence[Change | None], closure: Closure, arguments: Arguments) -> list[Change] | None:
+    """What a call has changed of what was there before it; None where that may be anything."""
+    places = reachable(arguments) | (closure.receiver.places if closure.receiver is not None else frozenset())
+    found: list[Change] = []
+    for one in changed:
+        if one is None:
+            return None
+        origins = one[0].origins
+        outside = not origins.isdisjoint(places) or any(isinstance(p, tuple) and p[:1] == (OUTSIDE,) for p in origins)
+        if outside and one not in found:
+            found.append(one)
+    return found
 
 
 def _with_causes(result: AbstractValue, before: Arguments, arguments: Arguments) -> AbstractValue:

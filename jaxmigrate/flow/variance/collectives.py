@@ -120,6 +120,7 @@ def _reduced(
 ) -> AbstractValue:
     if full and run.axes and node is not None and frame is not None and not run.quiet() and name in REDUCTIONS:
         run.reading.reductions.append(Reduction(frame.module, node, name, operand))
+        run.reductions += 1
     run.cleared += 1
     run.gathered += name in SHARED and full and operand.level == Level.YES and GIVEN in operand.marks
     run.reading.changed &= not operand.updated

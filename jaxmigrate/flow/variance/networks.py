@@ -43,15 +43,18 @@ def applied(
         arguments.given[1:], Fields({key: one for key, one in arguments.named.items() if key not in OF_APPLY})
     )
     network = AbstractValue(variables.level, static=found[0], marks=variables.marks)
-    before, count = run.variables, len(run.reading.reductions) - run.in_networks
+    before, count = run.variables, run.reductions - run.in_networks
     run.variables = max(run.variables, variables.level)
+    if not run.applying:
+        run.before_networks += run.work - run.after_networks
     run.applying += 1
     try:
         result = run.apply(AbstractValue(callee=Closure(closures[0], receiver=network)), inner, node, frame)
     finally:
         run.variables = before
         run.applying -= 1
-        run.in_networks = len(run.reading.reductions) - count
+        run.after_networks = run.work
+        run.in_networks = run.reductions - count
     return result if result.reduced and result.level == Level.NO and not result.host else None
 
 

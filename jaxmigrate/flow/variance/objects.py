@@ -245,6 +245,7 @@ def _assign_name(run: Run, node: ast.Name, name: str, value: AbstractValue, fram
             run.spill(value)
             return
         run.changes += 1
+        run.changed.append(None)
         value = join_all([holder.names[name], value])  # whoever reads it may do so before or after
         frame = holder
     bind_name(run, name, value, frame)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from jaxmigrate.flow.variance.frames import Arguments, Frame
@@ -67,6 +67,7 @@ DEEPEST = 24
 MOST_WORK = 20_000  # expressions evaluated in one reading, after which every call is unknown
 ALL_WORK = 50_000  # after which it is given up, and nothing is known of its result
 LENIENT_MOST = 8_000  # after which a lenient reading enters no more functions
+NETWORKS_MOST = 1_500  # after which, of these, none in networks that are applied
 LENIENT_WORK = 16_000  # after which it is given up
 OUTSIDE = "outside"
 
@@ -83,6 +84,7 @@ class Shared:
     free: dict[ast.AST, tuple[tuple[str, bool], ...]] = made(factory=dict)  # names that functions capture
 
 
+Change: TypeAlias = "tuple[AbstractValue, AbstractValue]"  # an object, and what is stored in it
 Expression: TypeAlias = "Callable[[Run, Any, Frame], AbstractValue]"
 Applying: TypeAlias = "Callable[[Run, AbstractValue, Arguments, ast.Call | None, Frame | None], AbstractValue]"
 
@@ -98,6 +100,16 @@ class Transfers:
     expressions: Mapping[type[ast.expr], Expression]
     application: Applying
     callee: Callable[[Run, AbstractValue], Callee | None]
+
+
+@record
+class Memo:
+    """What a call gave for such arguments, what of its kinds it counted, and what it changed."""
+
+    result: AbstractValue
+    counted: tuple[int, ...]
+    arguments: Arguments
+    changed: Sequence[Change]
 
 
 @record(eq=False, frozen=False)
@@ -123,16 +135,18 @@ class Run:
     active: list[ast.AST] = made(factory=list)
     frames: list[Frame] = made(factory=list)
     entered: set[ast.AST] = made(factory=set)
-    memo: dict[object, tuple[AbstractValue, int, int, Arguments]] = made(factory=dict)
+    memo: dict[object, Memo] = made(factory=dict)
     outside: dict[ast.expr, AbstractValue] = made(factory=dict)
     clearing: bool = True
     shadowed: frozenset[str | None] = frozenset()
     doubt: int = 0
     batched: int = 0
     changes: int = 0
+    changed: list[Change | None] = made(factory=list)  # each of them, None where that may be anything
     customs: int = 0
     cleared: int = 0
     hosted: int = 0
+    reductions: int = 0
     gathered: int = 0  # how many values of a device's own that all others were given, too
     work: int = 0
     modules: list[Module] = made(factory=list)  # of the functions that are being read
@@ -140,7 +154,9 @@ class Run:
     spills: Level | None = None
     escaped: set[object] = made(factory=set)  # where what was stored outside may have been made
     applying: int = 0  # how many networks deep
-    in_networks: int = 0  # how many reductions were noted there
+    before_networks: int = 0  # the work outside of networks
+    after_networks: int = 0  # the work when the last one was left
+    in_networks: int = 0  # how many of the reductions are there
     variables: Level = Level.NO  # of the networks that are applied
     derived: bool = False  # a derivative was defined that sees what differs
     gave_up: bool = False
@@ -156,9 +172,20 @@ class Run:
         return self.shared.identities if self.mode.local else self.shared.hosts
 
     @property
-    def most_work(self) -> int:
-        """After how many expressions no more functions are entered."""
-        return LENIENT_MOST if self.mode.lenient else MOST_WORK
+    def is_tired(self) -> bool:
+        """Whether so many expressions have been read that no more functions are entered."""
+        if not self.mode.lenient:
+            return self.work > MOST_WORK
+        return self.work > LENIENT_MOST or (self.applying > 0 and self.work - self.before_networks > NETWORKS_MOST)
+
+    def counts(self) -> tuple[int, ...]:
+        """What is counted of the calls that are read, so far."""
+        return self.customs, self.cleared, self.gathered, self.reductions, self.in_networks
+
+    def count_again(self, more: tuple[int, ...]) -> None:
+        """Counts what a call has counted before that is not read again."""
+        counted = [now + one for now, one in zip(self.counts(), more, strict=True)]
+        self.customs, self.cleared, self.gathered, self.reductions, self.in_networks = counted
 
     def quiet(self) -> bool:
         """Whether events are not recorded: a body is being read a second time, for its gradient."""
@@ -359,6 +386,7 @@ class Run:
         """Something is stored in an object: every variable that may hold it, or a part of it, is no longer certain."""
         self.changes += 1
         stored = self.settle(stored)
+        self.changed.append((target, stored))
         origins = target.origins
         if any(isinstance(p, tuple) and p and p[0] == OUTSIDE for p in origins) or not self.escaped.isdisjoint(origins):
             self.spill(stored)
@@ -378,6 +406,7 @@ class Run:
     def forget(self) -> None:
         """Anything may have been changed, here and outside, but for arrays and the names of functions' variables."""
         self.changes += 1
+        self.changed.append(None)
         self.spill(unsure(EQUAL))
         for frame in self.frames:
             frame.names = {n: value if value.kind == "array" else unsure(value) for n, value in frame.names.items()}

@@ -111,10 +111,10 @@ def _gradient(
 ) -> AbstractValue:
     options = dict(made.options)
     has_aux = _is_true(options.get("has_aux", _nth(made.given, 1)))
-    count, before = len(run.reading.reductions) - run.in_networks, (run.cleared, run.customs, run.changes)
+    count, before = run.reductions - run.in_networks, (run.cleared, run.customs, run.changes)
     gathered = run.gathered
     out = run.apply(made.callee, arguments, node, frame)
-    reduces = len(run.reading.reductions) - run.in_networks > count
+    reduces = run.reductions - run.in_networks > count
     plain = before == (run.cleared, run.customs, run.changes)  # nothing reduced on the way, nothing changed
     depends = out if plain else unreduced(run, made.callee, arguments, node, frame)
     loss, aux = (_part(out, 0), rebuilt(_part(out, 1), (node, "aux"))) if has_aux else (out, None)
