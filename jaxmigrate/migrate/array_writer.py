@@ -438,7 +438,7 @@ class ArrayWriter:
             return "{}"
         from_one = self.program.placed and placing.takes_from_one(self.resolver, choice.op.node, self.module)
         local, copied = self.program.guarded or from_one, choice.donated or self.program.gives_up
-        one = "{}.addressable_data(0)" if local and numpy is None else "{}"
+        one = "{}.addressable_data(0)" if local and numpy is None and not choice.for_all else "{}"
         return f"{numpy or self.names.of('jax.numpy')}.copy({one})" if copied else one
 
     def _numpy_of(self, operand: ast.expr) -> str | None:

@@ -159,7 +159,7 @@ class OpChoice:
     """An operation whose text changes: what it made or took apart is `layout` over `axis` now.
 
     What is stacked lies over all processes. `fields` of it stay stacked, of which `aligned` do so; `method` copies the
-    object with other fields, and `rest` are these where all are known.
+    object with other fields, and `rest` are these where all are known. `for_all`: a map takes it, on all devices.
     """
 
     op: Op
@@ -170,6 +170,7 @@ class OpChoice:
     method: str = ""
     rest: tuple[str, ...] = ()
     aligned: frozenset[str] = frozenset()
+    for_all: bool = False
 
 
 @dataclass
