@@ -36,6 +36,21 @@ class Callers:
             self._passed[key] = self._found(parameter, depth)
         return self._passed[key]
 
+    def written(self, parameter: Parameter) -> list[tuple[ast.expr, Module]] | None:
+        """What the calls of a function write for a parameter; None where some are not in sight, or leave it out."""
+        function = parameter.function
+        if isinstance(function, ast.Lambda):
+            return None
+        if function not in self._calls:
+            self._calls[function] = self._of(function, parameter.module)
+        found: list[tuple[ast.expr, Module]] = []
+        for arguments in self._calls[function] or ():
+            given = self._argument(parameter, function, arguments)
+            if given is None or given.expression is None:
+                return None
+            found.append((given.expression, given.module))
+        return found or None
+
     def held(self, cls: Class, name: str) -> Values:
         """What all calls of a class that are in sight give a field that it declares; UNKNOWN where none is."""
         key = (cls.node, name, 0)
@@ -122,17 +137,26 @@ class Callers:
         self, parameter: Parameter, function: ast.FunctionDef | ast.AsyncFunctionDef, arguments: tuple[Argument, ...]
     ) -> Values:
         """What one call passes for a parameter, its default included."""
-        scope = parameter.module.table.own_scope.get(function)
-        method = scope is not None and scope.parent is not None and scope.parent.kind == "class"
         if any(a.keyword in ("*", "**") for a in arguments):
             return (UNKNOWN,)
-        positional = [a for a in arguments if a.keyword is None]
-        named = {a.keyword: a for a in arguments if a.keyword is not None}
-        given = passed(function.args, positional, named, int(method)).known.get(parameter.name)
+        given = self._argument(parameter, function, arguments)
         if given is not None:
             return self.resolver.argument_values(given)
         default = dict(defaults_of(function.args)).get(parameter.name)
         return self.resolver.values(default, parameter.module) if default is not None else (UNKNOWN,)
+
+    @staticmethod
+    def _argument(
+        parameter: Parameter, function: ast.FunctionDef | ast.AsyncFunctionDef, arguments: tuple[Argument, ...]
+    ) -> Argument | None:
+        """The argument of a call that a parameter gets; none where stars may hide it."""
+        scope = parameter.module.table.own_scope.get(function)
+        method = scope is not None and scope.parent is not None and scope.parent.kind == "class"
+        positional = [a for a in arguments if a.keyword is None]
+        named = {a.keyword: a for a in arguments if a.keyword not in (None, "*", "**")}
+        if len(positional) + len(named) < len(arguments):
+            return None
+        return passed(function.args, positional, named, int(method)).known.get(parameter.name)
 
 
 def _renamings(text: str) -> Iterator[tuple[str, str]]:

@@ -69,3 +69,26 @@ def test_what_is_drawn_over_the_axis_shows_only_in_what_the_assumption_names() -
     program = files(body=body, update="return w - 0.1 * jax.lax.pmean(grad, 'i') * jnp.mean(w) + 0 * kept")
     before, after = both("over the axis", program, plan(program))
     assert before["result"] == after["result"]
+
+
+IN_FORCE = """\
+import jax
+import jax.experimental.maps
+import jax.numpy as jnp
+from flax import jax_utils
+from flax.training.common_utils import shard
+
+
+def main(batches, mesh):
+    jax.experimental.maps.{target} = jax.experimental.maps.ResourceEnv(physical_mesh=mesh, loops=())
+    p_step = jax.pmap(lambda w, x: w - jax.lax.pmean(x.mean(0), "i"), axis_name="i")
+    w = jax_utils.replicate(jnp.ones(3))
+    for x in batches:
+        w = p_step(w, shard(x))
+    return jax_utils.unreplicate(w)
+"""
+
+
+@pytest.mark.parametrize(("target", "found"), [("thread_resources.env", "replicated"), ("thread_resources", "stacked")])
+def test_entering_a_mesh_by_hand_changes_no_map(target: str, found: str) -> None:
+    assert layouts(plan({"main.py": IN_FORCE.format(target=target)}, "auto"))[0][0] == found

@@ -86,6 +86,12 @@ def call(it: Interpreter, node: ast.Call, frame: Frame) -> Abstract:
     if idiom is not None:
         it.mark_loads(node.func)
         return trusting.apply(it, idiom, it.evaluate(idiom.operand, frame), node, frame)
+    counted = trusting.by_named_count(it, lambda idioms: idioms.of_array(node, frame.module), node, frame)
+    if counted is not None:
+        it.mark_loads(node.func)
+        result = operations.apply(it, counted[0], it.evaluate(counted[0].operand, frame), node, frame)
+        it.lean([result], counted[1])
+        return result
     callee = it.evaluate(node.func, frame)
     given = arguments(it, node, frame, to_maps=spreading.calls_maps(callee))
     if given.waits:
@@ -453,7 +459,7 @@ def call_external(it: Interpreter, name: str, given: Given, node: ast.expr, fram
     if library.runs_on_devices(name):
         for value in given.everything():
             devices.on_device(it, value)
-        rest = [v for v in given.everything() if not _only_functions(v)]
+        rest = [v for v in given.everything() if not _only_functions(v) and not _only_methods(it, name, v)]
         it.block_all(rest, *_passed_to(name, node, frame))
         for value in given.everything():
             _block_sites(it, value, _to_function(name), node, frame)
@@ -483,10 +489,10 @@ def _run_main(it: Interpreter, given: list[Abstract], name: str, node: ast.expr,
 
 
 def _block_sites(it: Interpreter, value: Abstract, reason: Reason, node: ast.AST, frame: Frame) -> None:
-    """Mapped functions in a value are called where nobody sees it."""
+    """Mapped functions in a value are called where nobody sees it; whether their objects are is known by now."""
     for item in value.in_order() if isinstance(value, Func) else ():
         if not isinstance(item, Function):
-            it.escape(item, Blocker(reason, frame.module, node))
+            it.escape(Site(item.node) if isinstance(item, MethodSite) else item, Blocker(reason, frame.module, node))
 
 
 def _bind_partial(it: Interpreter, given: Given, node: ast.Call, frame: Frame) -> Abstract:
@@ -576,6 +582,12 @@ def _either_bound(
     positional = tuple(it.join(a, b, node, frame.module) for a, b in pairs)
     named = {name: it.join(value, second.named[name], node, frame.module) for name, value in first.named.items()}
     return inner, Given(positional, named, first.open or second.open)
+
+
+def _only_methods(it: Interpreter, name: str, value: Abstract) -> bool:
+    """Whether a value is methods that are maps, which JAX calls: it finds no other method or attribute by them."""
+    of_objects = isinstance(value, Func) and all(isinstance(item, MethodSite) for item in value.items)
+    return of_objects and name.startswith("jax.") and library.stays_wrapped(it, [value])
 
 
 def _only_functions(value: Abstract) -> bool:

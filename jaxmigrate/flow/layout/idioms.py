@@ -7,6 +7,8 @@ from typing import Literal
 
 from jaxmigrate.flow.layout import device_lists, identities
 from jaxmigrate.flow.layout.functions import is_generator, only_parameter, single_return
+from jaxmigrate.flow.layout.named_counts import NamedCounts
+from jaxmigrate.flow.layout.raw_keys import is_raw_key
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.declarations import Kind as Declared
 from jaxmigrate.program.library import named, the
@@ -14,7 +16,7 @@ from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.trees import ANY_TREE_MAPS
 from jaxmigrate.program.trust import Trust
-from jaxmigrate.program.values import Application, External, Function, Parameter, Value
+from jaxmigrate.program.values import Application, Constant, External, Function, Parameter, Value
 from jaxmigrate.records import record
 
 Kind = Literal[
@@ -77,11 +79,15 @@ class Idioms:
     """Recognises the idioms of a project.
 
     All devices count as pmap's own: where there are several processes, pmap takes no array with a slice for each.
-    `any_count` takes every number for theirs.
+    `any_count` takes every number for theirs; `by_name` one that is called so, and `named` is the last such.
     """
 
-    def __init__(self, resolver: Resolver, trust: Trust | None = None, *, any_count: bool = False) -> None:
+    def __init__(
+        self, resolver: Resolver, trust: Trust | None = None, *, any_count: bool = False, by_name: bool = False
+    ) -> None:
         self.any_count = any_count
+        self.by_name = by_name
+        self.named: ast.expr | None = None
         self.resolver = resolver
         self.trust = trust if trust is not None else Trust()
         self.counts = COUNTS
@@ -96,12 +102,25 @@ class Idioms:
         return self.external(node.func if isinstance(node, ast.Call) else node, module)
 
     def is_count(self, node: ast.expr, module: Module) -> bool:
-        """Whether an expression is certainly the number of devices that pmap uses by default."""
-        if self.any_count:
+        """Whether an expression is the number of devices that pmap uses by default, or may be taken for it."""
+        if self.any_count or self._is_certain_count(node, module):
             return True
-        value = self.resolver.value(node, module)
-        passed = callers_of(self.resolver).passed(value) if isinstance(value, Parameter) else (value,)
-        return bool(passed) and all(map(self._counts, passed))
+        if self.by_name and NamedCounts(self.resolver, self._is_certain_count).is_one(node, module):
+            self.named = node
+            return True
+        return False
+
+    def _is_certain_count(self, node: ast.expr, module: Module) -> bool:
+        """Whether an expression is certainly that number.
+
+        None among what it may be is no size: it gives way to one in `n if n is not None else jax.device_count()`, or
+        raises.
+        """
+        callers = callers_of(self.resolver)
+        values = self.resolver.values(node, module)
+        given = [v for one in values for v in (callers.passed(one) if isinstance(one, Parameter) else (one,))]
+        sizes = [one for one in given if one != Constant(None)]
+        return bool(sizes) and all(map(self._counts, sizes))
 
     def _counts(self, value: Value) -> bool:
         if not isinstance(value, Application) or not isinstance(value.callee, External):
@@ -249,8 +268,13 @@ class Idioms:
         return None
 
     def _tiled(self, node: ast.Call, name: str, module: Module) -> Idiom | None:
-        """`jnp.repeat(x[None], n, axis=0)`, and `jnp.tile(x, (n,) + (1,) * x.ndim)`."""
+        """`jnp.repeat(x[None], n, axis=0)`, `jnp.tile(x, (n,) + (1,) * x.ndim)`, and `jnp.tile(key[None], (n, 1))`."""
         match node.args:
+            case [ast.Subscript(value=key, slice=index), ast.Tuple(elts=[count, ast.Constant(value=1)])] if (
+                name.endswith(".tile") and not node.keywords and self.is_new_axis(index, module)
+            ):
+                of_key = self.is_count(count, module) and is_raw_key(key, module, self.resolver)
+                return Idiom("replicate", key, name) if of_key else None
             case [array, ast.BinOp(left=ast.Tuple(elts=[count]), op=ast.Add(), right=rest)] if (
                 name.endswith(".tile") and not node.keywords and self.is_count(count, module) and _is_ones(rest, array)
             ):
@@ -326,6 +350,10 @@ class Idioms:
             return Idiom("split", array, "product" if rest_is_open else "sizes")
         merges = len(sizes) >= 2 and _is_minus_one(sizes[0]) and not any(_mentions(s, array) for s in sizes)
         return Idiom("merge", array, "same") if merges else None
+
+    def of_named_count(self) -> Idioms | None:
+        """The same of a number that says by its name that it counts the devices, where a reader may be believed."""
+        return Idioms(self.resolver, self.trust, by_name=True) if self.trust.likely and not self.by_name else None
 
     def of_any_count(self, node: ast.expr, module: Module) -> Idiom | None:
         """The same of one whose result is known to have a slice for each device, whatever its sizes are called."""

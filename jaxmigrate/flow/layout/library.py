@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from jaxmigrate.flow.layout import operations, padding, projections, read_only_copies, sizes
+from jaxmigrate.flow.layout import operations, padding, projections, read_only_copies, sizes, trusting
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.idioms import (
     CONSTANTS,
@@ -19,6 +19,7 @@ from jaxmigrate.flow.layout.idioms import (
     STACKS,
     UNCHANGED,
     WITHOUT_LOOKING,
+    Idiom,
 )
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given, given_of
@@ -71,7 +72,7 @@ def runs_on_devices(name: str) -> bool:
 def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame) -> Abstract | None:  # noqa: C901
     """The value of a call of something outside the project; None where that is not known here."""
     values = given.positional
-    if name in WITHOUT_LOOKING or (name in NAMED_AFTER and _stays_wrapped(it, given)):
+    if name in WITHOUT_LOOKING or (name in NAMED_AFTER and stays_wrapped(it, given.everything())):
         return PLAIN
     if name in ANY_TREE_MAPS:
         return tree_map(it, given, node, frame)
@@ -127,10 +128,10 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
     return _of_python(it, name, given, node, frame)
 
 
-def _stays_wrapped(it: Interpreter, given: Given) -> bool:
+def stays_wrapped(it: Interpreter, given: Sequence[Abstract]) -> bool:
     """Whether functions that others are named after are never reached through these, by `__wrapped__`."""
     texts = (module.text for module in it.modules)
-    return all(isinstance(one, Func) for one in given.everything()) and not any(
+    return all(isinstance(one, Func) for one in given) and not any(
         name in text for text in texts for name in ("__wrapped__", "unwrap(")
     )
 
@@ -251,6 +252,11 @@ def tree_map(it: Interpreter, given: Given, node: ast.expr, frame: Frame) -> Abs
         if idiom is not None:
             whole = type(idiom)(idiom.kind, operand, "fetched" if idiom.form == "fetched" else "tree")
             return operations.apply(it, whole, trees[0], node, frame)
+        counted = trusting.by_named_count(it, lambda idioms: idioms.of_function(mapped), node, frame)
+        if counted is not None:
+            result = operations.apply(it, Idiom(counted[0].kind, operand, "tree"), trees[0], node, frame)
+            it.lean([result], counted[1])
+            return result
     if alone and operand is not None and isinstance(mapped, Ext) and mapped.name in FIRSTS:
         return operations.first(it, trees[0], node, operand, "tree", frame)
     if isinstance(mapped, Ext) and mapped.name in FETCHES:
@@ -330,9 +336,17 @@ def constant(it: Interpreter, name: str, given: Given, node: ast.Call, frame: Fr
         if given_one is None or not is_number(given_one, frame.module, it.resolver):
             return PLAIN
         filler = given_one
-    if not it.idioms.repeats_a_constant(node, frame.module):
+    idiom = Idiom("replicate", filler, name)
+    if it.idioms.repeats_a_constant(node, frame.module):
+        return operations.make(it, "replicate", PLAIN, node, filler, name, frame)
+    counted = trusting.by_named_count(
+        it, lambda idioms: idiom if idioms.repeats_a_constant(node, frame.module) else None, node, frame
+    )
+    if counted is None:
         return PLAIN
-    return operations.make(it, "replicate", PLAIN, node, filler, name, frame)
+    result = operations.make(it, "replicate", PLAIN, node, filler, name, frame)
+    it.lean([result], counted[1])
+    return result
 
 
 def metrics(it: Interpreter, value: Abstract, node: ast.Call, frame: Frame) -> Abstract | None:

@@ -42,6 +42,7 @@ INTERPRETED = frozenset(  # the libraries whose functions are known by name
     | {"jaxlib", "numpy", "operator", "threading", "tqdm", "tree"}
 )
 SETTINGS = "jax.config"
+MESHES_IN_FORCE = named("mesh-in-force")
 DRAWS = named("draws")
 PATCHES = ("unittest.mock.patch", "mock.patch", "pytest.MonkeyPatch")
 SETS = frozenset({"setattr", "__setattr__"})
@@ -148,9 +149,13 @@ def _has_function(value: Abstract) -> bool:
 
 
 def _is_setting(item: object, value: Abstract) -> bool:
-    """Whether what is set is one of JAX's settings, and no function: `config.FLAGS.jax_xla_backend = "tpu_driver"`."""
-    of_config = isinstance(item, Ext) and (item.name == SETTINGS or item.name.startswith(f"{SETTINGS}."))
-    return of_config and isinstance(value, Plain)
+    """Whether what is set is one of JAX's settings, and no function: `config.FLAGS.jax_xla_backend = "tpu_driver"`.
+
+    So is the mesh in force, `maps.thread_resources.env = ResourceEnv(mesh, ())`, which pmap never asks for.
+    """
+    if not isinstance(item, Ext) or not isinstance(value, Plain):
+        return False
+    return item.name in MESHES_IN_FORCE or item.name == SETTINGS or item.name.startswith(f"{SETTINGS}.")
 
 
 def _in_library(it: Interpreter, item: object, name: str, node: ast.AST, frame: Frame) -> None:

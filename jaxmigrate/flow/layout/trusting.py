@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable
 from dataclasses import replace
 
 from jaxmigrate.flow.layout import class_index, operations, read_only_copies
-from jaxmigrate.flow.layout.idioms import Idiom, Kind
+from jaxmigrate.flow.layout.idioms import Idiom, Idioms, Kind
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given, Reading
 from jaxmigrate.flow.layout.values import Abstract, Dct, Nothing, Ref, Tup, is_tracked
@@ -40,6 +41,19 @@ def apply(it: Interpreter, idiom: Idiom, operand: Abstract, node: ast.expr, fram
         why = Assumption("declared", kind, idiom.declared, f"`{idiom.declared}` {does}", frame.module, node)
         it.lean([result, operand], why)
     return result
+
+
+def by_named_count(
+    it: Interpreter, find: Callable[[Idioms], Idiom | None], node: ast.expr, frame: Frame
+) -> tuple[Idiom, Assumption] | None:
+    """The idiom of an expression whose number of devices comes from out of sight, and what it leans on."""
+    idioms = it.idioms.of_named_count()
+    found = find(idioms) if idioms is not None else None
+    if idioms is None or found is None or idioms.named is None or found.kind not in ("replicate", "split"):
+        return None
+    says = f"`{ast.unparse(idioms.named)}` is the number of all devices"
+    kind: Declared = "replicates" if found.kind == "replicate" else "splits"
+    return found, Assumption("likely", kind, "", says, frame.module, node)
 
 
 def given_to(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame) -> Given:

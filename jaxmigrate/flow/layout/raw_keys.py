@@ -1,0 +1,53 @@
+"""Random keys that are arrays of numbers of one axis: `PRNGKey(0)`, and what it is split into."""
+
+from __future__ import annotations
+
+import ast
+
+from jaxmigrate.program.library import named, the
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.values import External
+
+MAKES = named("raw-key")
+SPLITS = the("splits-raw")
+TYPED = "custom_prng"  # the setting by which `PRNGKey` makes keys without an axis
+
+
+def is_raw_key(node: ast.expr, module: Module, resolver: Resolver) -> bool:
+    """Whether an expression is certainly one such key."""
+    set_otherwise = any(TYPED in one.text for one in resolver.project.named)
+    return not set_otherwise and _is_raw(node, module, resolver, set())
+
+
+def _is_raw(node: ast.expr, module: Module, resolver: Resolver, seen: set[ast.AST]) -> bool:
+    match node:
+        case ast.Call(func=func):
+            made = resolver.value(func, module)
+            return isinstance(made, External) and made.name in MAKES
+        case ast.Name():
+            for binding in (bindings := resolver.bindings_at(node, module)):
+                if binding.value is None or len(binding.path) > 1:
+                    return False
+                if binding.node in seen:
+                    continue  # a key that is split again and again is what the first one is
+                seen.add(binding.node)
+                whole = binding.value
+                if binding.path and not _is_split_of_raw(whole, module, resolver, seen):
+                    return False
+                if not binding.path and not _is_raw(whole, module, resolver, seen):
+                    return False
+            return bool(bindings)
+    return False
+
+
+def _is_split_of_raw(node: ast.expr, module: Module, resolver: Resolver, seen: set[ast.AST]) -> bool:
+    """Whether an expression is `split(key)` or `split(key, 3)`, whose rows are such keys."""
+    match node:
+        case (
+            ast.Call(func=func, args=[key], keywords=[])
+            | ast.Call(func=func, args=[key, ast.Constant(value=int())], keywords=[])
+        ):
+            made = resolver.value(func, module)
+            return isinstance(made, External) and made.name == SPLITS and _is_raw(key, module, resolver, seen)
+    return False

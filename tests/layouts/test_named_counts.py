@@ -1,0 +1,77 @@
+"""Numbers of devices that come from out of sight: by their names likely takes them for that of all devices."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.layouts.test_presumed import both, layouts, plan
+
+MAIN = """\
+import types
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+import source
+
+X = np.sin(np.arange(48, dtype=np.float32)).reshape(16, 3)
+args = source.parse()
+
+
+def step(w, x):
+    grad = jax.grad(lambda w: jnp.mean((x @ w) ** 2))(w)
+    return w - 0.1 * jax.lax.pmean(grad, "i")
+
+
+def cut(tree, parts):
+    return jax.tree.map(lambda x: x.reshape(parts, x.shape[0] // parts, *x.shape[1:]), tree)
+
+
+{count}
+p_step = jax.pmap(step, axis_name="i")
+w = jnp.stack([jnp.ones(3)] * num_devices)
+for _ in range(2):
+    w = p_step(w, cut(X, num_devices))
+RESULT = np.asarray(jax_utils.unreplicate(w)).tolist()
+"""
+SOURCE = """\
+import types
+globals()["parse"] = lambda: types.SimpleNamespace(num_devices=8, parts=8)
+"""
+
+
+def files(count: str) -> dict[str, str]:
+    """The program with this count of devices."""
+    return {"main.py": MAIN.format(count=count), "source.py": SOURCE}
+
+
+def assumed(count: str) -> list[str]:
+    """What the rewrite leans on that is about a number of devices."""
+    told = [one.says for site in plan(files(count)).sites for one in site.assumed]
+    return [one for one in told if "number of all devices" in one]
+
+
+def test_an_option_that_counts_devices_by_its_name_is_likely_and_said() -> None:
+    count = "num_devices = args.num_devices"
+    assert layouts(plan(files(count), "auto"))[0] == ["stacked"] * 2
+    found = plan(files(count))
+    assert layouts(found) == (["replicated", "split"], ["replicated"])
+    assert assumed(count) == ["`num_devices` is the number of all devices", "`parts` is the number of all devices"]
+    before, after = both("option", files(count), found)
+    assert (before["error"], after["error"]) == ("", "")
+    assert before["result"] == after["result"]
+
+
+@pytest.mark.parametrize(
+    "count",
+    [
+        "num_devices = args.parts",
+        "num_devices = args.num_devices // 2",
+        "num_devices = 4",
+        "num_devices = jax.device_count() // 2",
+        "args.num_devices = 4\nnum_devices = args.num_devices",
+        "num_devices = min(args.num_devices, 4)",
+    ],
+)
+def test_what_the_program_computes_is_read_and_not_guessed(count: str) -> None:
+    assert assumed(count) == []
