@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.flags import UNOPTIMISED
-from tests.fuzz import killing, lint, programs, text
+from tests.fuzz import killing, lint, programs, text, tuples
 from tests.fuzz.grammar.choices import Choices
 from tests.fuzz.mutating import SMALL, mutated
 from tests.fuzz.running import HOSTS, Case, Worker, generated, planned, rewritten, texts
@@ -176,3 +176,9 @@ def test_a_killed_fix_leaves_every_file_whole() -> None:
 def test_a_rewritten_program_is_planned_as_a_part_of_a_project() -> None:
     _, files = generated("share:0")
     assert set(texts(planned(files, "auto"))) == set(files)
+
+
+def test_tuples_of_unlike_parts_keep_every_bit() -> None:
+    found = tuples.tried([f"{SEED}-{number}" for number in range(8)])
+    assert not [one for one in found if one.wrong]
+    assert any(one.has_parts for one in found)
