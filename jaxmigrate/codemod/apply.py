@@ -14,6 +14,7 @@ import libcst as cst
 from libcst.codemod import Codemod, CodemodContext, VisitorBasedCodemodCommand
 
 from jaxmigrate.codemod import arguments, blocks, f_strings, imports
+from jaxmigrate.codemod.aligned import realigned
 from jaxmigrate.codemod.binding import bound
 from jaxmigrate.codemod.body import Body
 from jaxmigrate.codemod.excerpts import rewritten_in_parts
@@ -22,6 +23,7 @@ from jaxmigrate.codemod.layout import Room, comments_in, fitted, lost_comments, 
 from jaxmigrate.codemod.marks import marked
 from jaxmigrate.codemod.places import Key, Places, holds
 from jaxmigrate.codemod.rewriting import OfStatement
+from jaxmigrate.codemod.rows import Rows
 from jaxmigrate.codemod.said import is_map, maps, reworded
 from jaxmigrate.codemod.style import Style
 from jaxmigrate.codemod.templates import Templates
@@ -123,6 +125,7 @@ class ApplyOperations(VisitorBasedCodemodCommand):
         self.tree = tree
         self._given = self._given or tree.code
         self.places = Places(tree, self._given)
+        self._rows = Rows(self.places)
         self.cells: Sequence[CellStart] = cell_starts(self._given)
         self.lines_count = len(self.places.lines)
         self.block_indent = None if self.style.indent == tree.default_indent else self.style.indent
@@ -206,7 +209,10 @@ class ApplyOperations(VisitorBasedCodemodCommand):
             self._around.append(node)
             return True
         if isinstance(node, cst.BaseExpression):
-            return not self.places.knows(node) or holds(self._touched, self.places.start(node), self.places.end(node))
+            goes = not self.places.knows(node) or holds(self._touched, self.places.start(node), self.places.end(node))
+            if isinstance(node, cst.Call):
+                self._rows.enter(node)
+            return goes
         return not isinstance(node, LEAVES)
 
     def on_visit_attribute(self, node: cst.CSTNode, attribute: str) -> None:
@@ -229,6 +235,8 @@ class ApplyOperations(VisitorBasedCodemodCommand):
             node = f_strings.fit_in(node)
         if isinstance(original_node, cst.BaseExpression):
             made = self._expression(original_node, cast("cst.BaseExpression", node))
+            if isinstance(original_node, cst.Call):
+                self._rows.leave()
             if made is not node:
                 self._new[id(made)] = node = made
         elif isinstance(original_node, cst.WithItem):
@@ -323,8 +331,8 @@ class ApplyOperations(VisitorBasedCodemodCommand):
     def _expression(self, original: cst.BaseExpression, updated: cst.BaseExpression) -> cst.BaseExpression:
         key = self.places.of_cst(original)
         node = updated
-        if isinstance(original, cst.Call) and key in self._calls:
-            node = arguments.changed(self, original, cast("cst.Call", node), self._calls.pop(key))
+        if isinstance(original, cst.Call):
+            node = self._call(original, cast("cst.Call", node), self._calls.pop(key, ()))
         if isinstance(original, cst.Subscript) and key in self._indices:
             node = _without_indices(cast("cst.Subscript", node), self._indices.pop(key))
         operations = self._expressions.pop(key, ())
@@ -344,6 +352,13 @@ class ApplyOperations(VisitorBasedCodemodCommand):
             self._finished["star", key] = node
         return node
 
+    def _call(self, original: cst.Call, updated: cst.Call, operations: Sequence[OF_CALLS]) -> cst.Call:
+        """A call after what has become of its parts, and operations on its arguments."""
+        node = arguments.changed(self, original, updated, operations) if operations else updated
+        if node.func is not original.func:
+            node = realigned(original, node, self.room(original))
+        return self._rows.broken(original, node, self.room(original)) if self._rows.has(original) else node
+
     def _replaced(
         self, original: cst.BaseExpression, node: cst.BaseExpression, operation: Replace
     ) -> cst.BaseExpression:
@@ -353,7 +368,8 @@ class ApplyOperations(VisitorBasedCodemodCommand):
         if original.lpar and not new.lpar and _spans_lines(original):
             new = new.with_changes(lpar=original.lpar, rpar=original.rpar)
         self.keep_comments(node, new)
-        return new if self.breaks_later() else fitted(new, self.room(original))
+        later = self.breaks_later() or self._rows.take(original)
+        return new if later else fitted(new, self.room(original))
 
     def breaks_later(self) -> bool:
         """Whether the statement around stands on one line, so that all of it is broken anew where it has grown."""

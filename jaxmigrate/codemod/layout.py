@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -208,8 +208,8 @@ def _call(node: cst.Call, room: Room) -> cst.Call:
         ]
         args = [*args[:-1], args[-1].with_changes(whitespace_after_arg=_end(room))]
     else:
-        args = [_argument(arg, inside) for arg in parts[:-1]]
-        args.append(_argument(parts[-1], end))
+        args = [argument(arg, inside) for arg in parts[:-1]]
+        args.append(argument(parts[-1], end))
         ends = separators([source(arg) for arg in args], inside, end.behind)
         kept = len(args) > 1 or isinstance(node.args[0].comma, cst.Comma)  # of an only argument Black adds none
         trailing = kept and not room.style.fills
@@ -258,7 +258,8 @@ def _last(arg: cst.Arg, end: cst.BaseParenthesizableWhitespace, *, comma: bool) 
     return arg.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=end)
 
 
-def _argument(arg: cst.Arg, room: Room) -> cst.Arg:
+def argument(arg: cst.Arg, room: Room) -> cst.Arg:
+    """An argument broken so that its lines stay within the width."""
     before = len(source(arg)) - len(source(arg.value))
     return arg.with_changes(value=fitted(arg.value, replace(room, column=room.column + before)))
 
@@ -326,24 +327,25 @@ def moved(node: _Node, last: cst.CSTNode, room: Room) -> _Node:
     before, now = len(end.last_line.value), len(room.line) - len(room.block)
     if before == now:
         return node
-    found = node.visit(_Moved(now - before))
+    found = node.visit(Moved(now - before))
     assert isinstance(found, type(node))
     widest = max((len(line) for line in source(found).split("\n")[1:]), default=0)
     return found if widest + len(room.block) + room.behind <= room.width else node
 
 
-class _Moved(cst.CSTTransformer):
-    """Moves the lines within brackets to the right, or to the left."""
+class Moved(cst.CSTTransformer):
+    """Moves the lines within brackets to the right, or to the left; those alone whose breaks are `only` these."""
 
-    def __init__(self, by: int) -> None:
+    def __init__(self, by: int, only: Collection[int] | None = None) -> None:
         super().__init__()
         self._by = by
+        self._only = only
 
     def leave_ParenthesizedWhitespace(
         self, original_node: cst.ParenthesizedWhitespace, updated_node: cst.ParenthesizedWhitespace
     ) -> cst.ParenthesizedWhitespace:
         """Indents the line behind a break, and comments on lines of their own before it."""
-        if not original_node.indent:
+        if not original_node.indent or (self._only is not None and id(original_node) not in self._only):
             return updated_node
         lines = [
             one.with_changes(whitespace=self._indented(one.whitespace)) if one.comment is not None else one

@@ -12,10 +12,11 @@ from jaxmigrate.flow.layout.choices import OpChoice
 from jaxmigrate.flow.layout.idioms import CONSTANTS, TILES, Idioms, shape_of_constant
 from jaxmigrate.flow.layout.model import Op
 from jaxmigrate.flow.layout.objects import REPLACES
-from jaxmigrate.flow.layout.operations import OBSERVED, PRESUMED, WITHIN
+from jaxmigrate.flow.layout.operations import OBSERVED, PRESUMED, WITHIN, is_fetched
 from jaxmigrate.migrate import placing, size_texts
 from jaxmigrate.migrate.keys import key_fields
 from jaxmigrate.migrate.names import FileNames
+from jaxmigrate.migrate.read_only import is_only_read, mapped_once
 from jaxmigrate.migrate.sharing import Shared
 from jaxmigrate.migrate.specs import display
 from jaxmigrate.program.modules import Module
@@ -397,6 +398,11 @@ class ArrayWriter:
             yield Replace(op.node, code(f"{self._jax}.device_get($x)", x=op.operand))
             return
         one = self._one_of(choice)
+        if op.form == "tree" and one != "{}" and (use := mapped_once(op.node, self.resolver, self.module)) is not None:
+            yield Replace(op.node, code("$x", x=op.operand))
+            if not is_fetched(self.resolver, use, self.module):
+                yield Replace(use, code(one.format("$itself")))
+            return
         if one == "{}" and op.sorts:
             yield Replace(op.node, code(f"{self._jax}.tree.map(lambda x: x, $x)", x=op.operand))
         elif one == "{}" and not choice.fields and (statement := self._assigns_itself(op)) is not None:
@@ -434,10 +440,11 @@ class ArrayWriter:
     def _one_of(self, choice: OpChoice) -> str:
         """What becomes of one array of which device 0's slice was taken."""
         numpy = self._numpy_of(choice.op.operand)
-        if choice.op.fetched:
+        copied = choice.donated or self.program.gives_up
+        if choice.op.fetched or (not copied and is_only_read(choice.op.node, self.resolver, self.module)):
             return "{}"
         from_one = self.program.placed and placing.takes_from_one(self.resolver, choice.op.node, self.module)
-        local, copied = self.program.guarded or from_one, choice.donated or self.program.gives_up
+        local = self.program.guarded or from_one
         one = "{}.addressable_data(0)" if local and numpy is None and not choice.for_all else "{}"
         return f"{numpy or self.names.of('jax.numpy')}.copy({one})" if copied else one
 
