@@ -32,9 +32,8 @@ def may_be_fewer(module: Module, but: Collection[ast.AST] = ()) -> bool:
     """
     if "device" not in module.text:
         return False
-    return any(_is_part(node) for node in _candidates(module) if node not in but) or any(
-        _changes_count(scope) for scope in _scopes(module)
-    )
+    parts = (node for node in _candidates(module) if node not in but and _is_part(node))
+    return any(not _is_shown(node, module) for node in parts) or any(_changes_count(scope) for scope in _scopes(module))
 
 
 def _candidates(module: Module) -> Iterator[ast.AST]:
@@ -50,6 +49,16 @@ def _is_part(node: ast.AST) -> bool:
             return _is_count(left)
         case ast.Call(func=ast.Name(id="min"), args=args):
             return any(map(_is_count, args))
+    return False
+
+
+def _is_shown(node: ast.AST, module: Module) -> bool:
+    """Whether an expression becomes text, in which a few devices stand for all of them."""
+    above: ast.AST | None = node
+    while above is not None and not isinstance(above, ast.stmt):
+        if isinstance(above, ast.JoinedStr) or (isinstance(above, ast.Call) and last_name(above.func) == "print"):
+            return True
+        above = module.table.parents.get(above)
     return False
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from jaxmigrate.migrate.counts import COUNTED, LISTED
 from jaxmigrate.migrate.maps import MapPlan
 from jaxmigrate.migrate.names import names_in
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.scopes import FunctionNode
+from jaxmigrate.program.scopes import FunctionNode, Scope
 from jaxmigrate.program.syntax import is_main_guard, last_name
 from jaxmigrate.sources.notebooks.magics import MARK
 
@@ -84,6 +85,34 @@ class MapPlaces:
             and not self.is_magic(statement)
             and len(holder.bindings.get(target.id, ())) == 1
         )
+
+    def name_alone(self, plan: MapPlan) -> tuple[str, ast.stmt] | None:
+        """The name that a statement gives a map and nothing else in the file has, which a function above can take."""
+        table, statement = self.module.table, self.module.table.statement_of(plan.site.node)
+        if not isinstance(statement, ast.Assign) or not self.is_named(statement, plan):
+            return None
+        target = statement.targets[0]
+        assert isinstance(target, ast.Name)
+        scope, name = table.scope_of[target], target.id
+        if scope.kind != "function" or len(table.block_of(statement)) < 2 or self.is_magic(statement):
+            return None
+        if any(holder is not scope for holder in self._holders(name)):
+            return None
+        return name, statement
+
+    def _holders(self, name: str) -> Iterator[Scope | None]:
+        """The scope of each place in the file that has a name; None where it is no variable."""
+        table = self.module.table
+        for node in self.module.nodes:
+            match node:
+                case ast.Name(id=found) if found == name:
+                    yield table.scope_of[node].lookup(name) if node in table.scope_of else None
+                case ast.FunctionDef(name=found) | ast.ClassDef(name=found) | ast.arg(arg=found) if found == name:
+                    yield None
+                case ast.alias(name=found, asname=other) if name in (other, found):
+                    yield None
+                case ast.Global(names=names) | ast.Nonlocal(names=names) if name in names:
+                    yield None
 
     def is_magic(self, statement: ast.stmt) -> bool:
         """Whether a statement stands behind a magic of a notebook, on one line with it."""

@@ -32,6 +32,7 @@ from jaxmigrate.program.operations import (
     After,
     Before,
     Code,
+    DropStatement,
     Enclose,
     Marked,
     Operation,
@@ -473,13 +474,17 @@ class MapWriter:
         key = (ast.dump(mapped), key_of(plan, wrapped=wrapped))
         beside = self.module.table.block_of(place)
         name = next((one for one, at in self.makers.get(key, ()) if at in beside and at.lineno <= place.lineno), "")
+        own = self.places.name_alone(plan) if not name else None
         if not name:
-            name = self.parts.names.free(f"sharded_{last_name(mapped).lstrip('_')}")
-            made = self._definition(plan, mapped, name, wrapped=wrapped, is_marked=False)
+            name = own[0] if own else self.parts.names.free(f"sharded_{last_name(mapped).lstrip('_')}")
+            made = self._definition(plan, mapped, name, wrapped=wrapped, is_marked=own is not None)
             behind = isinstance(mapped, ast.Name) and getattr(place, "name", None) == mapped.id
             self.operations.append(After(place, made) if behind else Before(place, made))
             self.makers.setdefault(key, []).append((name, place))
-        self._put(plan, code(name), "")
+        if own:
+            self.operations.append(DropStatement(own[1]))
+        else:
+            self._put(plan, code(name), "")
         return True
 
     def _remembered(self, plan: MapPlan, mapped: ast.expr, *, wrapped: bool) -> bool:

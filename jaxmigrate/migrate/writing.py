@@ -118,7 +118,7 @@ class ProjectWriter:
         self.resolver = resolver
         self.around = around
         self.project = project
-        self.run_at_import = _run_at_import(project)
+        self.run_at_import = _run_at_import(project, self.resolver)
         self.default_axis = chosen.axis if chosen is not None and chosen.axis else self._default_axis()
         self.program = chosen.program if chosen is not None else Program(around.processes, around.guarded)
         self.wanted = {work.module: self._nothing_yet() for work in works}  # one for those that share a module
@@ -562,10 +562,11 @@ def _node(operation: Operation) -> ast.AST | None:
     return None
 
 
-def _run_at_import(project: Project) -> frozenset[str]:
+def _run_at_import(project: Project, resolver: Resolver) -> frozenset[str]:
     """The functions and classes of a project that importing one of its files may call, by their last names."""
     called: dict[str, set[str]] = {}
     waiting: set[str] = set()
+    own = {part for module in project.named for part in (module.path.stem, *module.path.parts)}
     for module in project.named:
         for node in module.nodes:
             for name, other in _stands_for(node):
@@ -574,7 +575,7 @@ def _run_at_import(project: Project) -> frozenset[str]:
             name = _called(call)
             holder = _holder(call, module)
             if holder is None:
-                if not runs_as_script(call, module):
+                if not runs_as_script(call, module) and not _is_foreign(call, module, own, resolver):
                     waiting.add(name)
             else:
                 called.setdefault(holder, set()).add(name)
@@ -585,6 +586,12 @@ def _run_at_import(project: Project) -> frozenset[str]:
             found.add(name)
             waiting |= called.get(name, set())
     return frozenset(found)
+
+
+def _is_foreign(call: ast.Call, module: Module, own: Collection[str], resolver: Resolver) -> bool:
+    """Whether a call runs a function of a library: `@hydra.main()` is no main of the project."""
+    value = resolver.value(call.func, module)
+    return isinstance(value, External) and value.name.partition(".")[0] not in own
 
 
 def _stands_for(node: ast.AST) -> Iterator[tuple[str, str]]:

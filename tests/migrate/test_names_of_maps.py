@@ -1,0 +1,85 @@
+"""What a map is called, and that it asks for no more of its devices than it needs: each runs before and after."""
+
+from __future__ import annotations
+
+import pytest
+
+from jaxmigrate.migrate import fix_files
+from tests.migrate.forms.running import Program, run
+
+NAMED = """
+import jax
+import jax.numpy as jnp
+
+OTHER
+
+def step(x, y):
+    return jax.lax.pmean(x, "i") * y
+
+def evaluate(x, y):
+    p_step = jax.pmap(step, axis_name="i")
+    return p_step(x, y) + p_step(y, x)
+
+def main():
+    x = jnp.arange(8.0 * 3).reshape(8, 3)
+    return [evaluate(x, x + i) for i in range(3)]
+"""
+PRINTED = """
+import jax
+import jax.numpy as jnp
+LIBRARY
+
+def main():
+    count = jax.local_device_count()
+    SHOWN
+    start = jnp.ones((count,), dtype=jnp.int32) * int(3)
+    return jax.pmap(lambda x: jax.lax.pmin(x, "i"), axis_name="i")(start)
+"""
+LIBRARY = "import library\n\n@library.main(1)\ndef setup():\n    return None\n"
+
+
+def agrees(before: dict[str, str], after: dict[str, str]) -> bool:
+    return [(v.verdict, v.text) for v in run([Program("one", before, after)])] == [("agrees", "")]
+
+
+@pytest.mark.parametrize(
+    ("other", "is_kept"),
+    [
+        ("", True),
+        ("def also():\n    p_steps = 1\n    return p_steps", True),
+        ("def p_step():\n    pass", False),
+        ("def also(p_step):\n    return p_step", False),
+        ("def also():\n    p_step = 1\n    return p_step", False),
+        ("import functools as p_step", False),
+    ],
+)
+def test_a_function_above_has_the_name_of_its_map(other: str, *, is_kept: bool) -> None:
+    before = {"main.py": NAMED.replace("OTHER", other)}
+    after = fix_files(before)
+    assert ("\ndef p_step(x, y):\n    return jax.shard_map(" in after["main.py"]) is is_kept
+    assert ("p_step = sharded_step" in after["main.py"]) is not is_kept
+    assert agrees(before, after)
+
+
+@pytest.mark.parametrize(
+    ("shown", "is_all"),
+    [
+        ("message = f'on {jax.devices()[:4]}'", True),
+        ("print('on', jax.devices()[:4])", True),
+        ("first = jax.devices()[:4]", False),
+    ],
+)
+def test_a_few_devices_that_are_shown_are_no_fewer_devices(shown: str, *, is_all: bool) -> None:
+    before = {"main.py": PRINTED.replace("SHOWN", shown).replace("LIBRARY", "")}
+    after = fix_files(before)
+    assert ("mesh_of(" in after["main.py"]) is not is_all
+    assert agrees(before, after)
+
+
+@pytest.mark.parametrize("is_own", [False, True])
+def test_a_main_of_a_library_is_no_main_of_the_project(*, is_own: bool) -> None:
+    before = {"main.py": PRINTED.replace("SHOWN", "pass").replace("LIBRARY", LIBRARY)}
+    own = {"library.py": "def main(count):\n    return lambda f: f\n"} if is_own else {}
+    after = fix_files(before | own)["main.py"]
+    assert ("    sharded_map = jax.shard_map(" in after or "jax.jit(\n        jax.shard_map(" in after) is not is_own
+    assert ("(*args)" in after) is is_own
