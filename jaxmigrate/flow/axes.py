@@ -28,6 +28,7 @@ from jaxmigrate.flow.known_axes import is_of_project, known_axes
 from jaxmigrate.flow.map_prefilter import MapPrefilter
 from jaxmigrate.flow.receivers import Bindings
 from jaxmigrate.flow.wrappers import mapped_within, passes_on, unwrapped
+from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.collectives import (
     AXIS_POSITIONS,
@@ -35,9 +36,10 @@ from jaxmigrate.program.collectives import (
     argument,
     axis_given,
 )
+from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.library import last_names, named, starting
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import PARTIALS, Resolver, call_arguments, returned_by
+from jaxmigrate.program.resolve import PARTIALS, Resolver
 from jaxmigrate.program.scopes import FunctionNode
 from jaxmigrate.program.syntax import calls_of, last_name
 from jaxmigrate.program.values import (

@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 from jaxmigrate.flow.axis_values import mesh_axes
 from jaxmigrate.flow.known_axes import all_run_on_meshes_of_project, known_axes, meshes_of
+from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.collectives import SPECS
 from jaxmigrate.program.library import last_names
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
-from jaxmigrate.program.resolve import Resolver, call_arguments
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import Application, Class, External, Instance, Value
 
 _SPECS = last_names("spec") | {"P", "PS"}

@@ -9,10 +9,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once, once_each
 from jaxmigrate.program.passing import passed
-from jaxmigrate.program.resolve import Resolver, call_arguments
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import defaults_of
 from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Class, Constant, External, Function, Parameter, Value

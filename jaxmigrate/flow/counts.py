@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 
+from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import Resolver, returned_by
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import defaults_of, positional_names
 from jaxmigrate.program.values import Constant, Function, Partial, Value
 

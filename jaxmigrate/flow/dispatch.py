@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from jaxmigrate.program.functions import own_statements
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import Resolver, distinct, own_statements
+from jaxmigrate.program.resolve import Resolver, distinct
 from jaxmigrate.program.values import Application, Function, Partial, Values
 
 PROPERTIES = ("property", "cached_property")

@@ -11,8 +11,9 @@ from typing import NamedTuple
 from jaxmigrate.flow.mapped_calls import JITS, may_come_from
 from jaxmigrate.flow.wrappers import before_compiling, unwrapped
 from jaxmigrate.program.collectives import PMAPS, argument
+from jaxmigrate.program.functions import own_statements, returned_by
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import Resolver, own_statements, returned_by
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Application, Constant, External, Function, Instance, Partial, Value
 

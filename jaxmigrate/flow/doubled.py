@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from jaxmigrate.flow.axis_values import axis_names
 from jaxmigrate.flow.blocks.evidence import only_binding
 from jaxmigrate.flow.fixes import Offer, replaced
+from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.collectives import REDUCTIONS, axis_argument
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.operations import DropStatement
-from jaxmigrate.program.resolve import Resolver, call_arguments
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.values import External
 

@@ -10,8 +10,8 @@ from jaxmigrate.flow.blocks.evidence import only_binding
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.readings import DeviceMap, broadcast, is_data, takes_blocks
 from jaxmigrate.program.collectives import PMAP
+from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import returned_by
 from jaxmigrate.program.scopes import FunctionNode, all_parameters
 from jaxmigrate.program.syntax import calls_of, last_name
 from jaxmigrate.program.values import Function

@@ -12,12 +12,13 @@ from jaxmigrate.flow.configured import texts_of, texts_of_value
 from jaxmigrate.flow.context_meshes import entered
 from jaxmigrate.flow.meshes import mesh_call
 from jaxmigrate.flow.spelling import is_slip
+from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.collectives import SHARD_MAPS, SPECS, argument
 from jaxmigrate.program.library import last_names, named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
-from jaxmigrate.program.resolve import Resolver, call_arguments
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import (
     UNKNOWN,
     Application,

@@ -10,8 +10,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from jaxmigrate.flow.readings import DeviceMap
+from jaxmigrate.program.functions import is_classmethod, is_static
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import Resolver, is_classmethod, is_static
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.values import Class, Function
 

@@ -11,11 +11,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from jaxmigrate.flow.wrappers import Given, filled
+from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.collectives import argument
+from jaxmigrate.program.functions import is_static, returned_by
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
 from jaxmigrate.program.passing import passed
-from jaxmigrate.program.resolve import PARTIALS, Resolver, call_arguments, is_static, returned_by
+from jaxmigrate.program.resolve import PARTIALS, Resolver
 from jaxmigrate.program.scopes import FunctionNode, defaults_of
 from jaxmigrate.program.values import (
     Application,

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 
 from jaxmigrate.flow.axis_values import axis_names
 from jaxmigrate.flow.facts import Facts
+from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.collectives import argument, axis_argument
 from jaxmigrate.program.library import named, valued
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import Resolver, call_arguments
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import External
 
 INDEX = "jax.lax.axis_index"

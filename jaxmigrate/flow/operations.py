@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from jaxmigrate.flow.axis_values import bind_arguments, bound
+from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.collectives import (
     COMMUNICATING,
@@ -18,10 +19,11 @@ from jaxmigrate.program.collectives import (
     argument,
     axis_argument,
 )
+from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.library import last_names, named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once, once_each
-from jaxmigrate.program.resolve import Resolver, call_arguments, returned_by
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.syntax import calls_of, expression_calls, last_name
 from jaxmigrate.program.values import (
     UNKNOWN,

@@ -12,9 +12,10 @@ from jaxmigrate.flow.specs import out_vars, spec_axes, spec_calls, spec_var, var
 from jaxmigrate.flow.variance import EQUAL, MAY, AbstractValue, Level, Mode, Reading, read
 from jaxmigrate.flow.variance.lattice import DATA
 from jaxmigrate.program.collectives import ONE_AXIS_MAPS, PMAPS, SHARD_MAPS, TRANSPARENT, VMAP, argument
+from jaxmigrate.program.functions import is_classmethod, is_static, returned_by
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import Resolver, is_classmethod, is_static, returned_by
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import positional_names
 from jaxmigrate.program.values import (
     Application,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 
+from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.collectives import argument
 from jaxmigrate.program.library import named, the
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import Resolver, bind, call_arguments
+from jaxmigrate.program.resolve import Resolver, bind
 from jaxmigrate.program.scopes import all_parameters
 from jaxmigrate.program.values import (
     UNKNOWN,

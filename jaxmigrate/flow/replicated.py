@@ -19,10 +19,11 @@ from jaxmigrate.flow.variance.name_index import TELLING
 from jaxmigrate.flow.variance.run import KEY
 from jaxmigrate.flow.wrappers import before_compiling
 from jaxmigrate.program.callers import callers_of
+from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.passing import passed_by
-from jaxmigrate.program.resolve import Resolver, returned_by
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Binding, FunctionNode, Scope, defaults_of, positional_names
 from jaxmigrate.program.syntax import by_last_name, calls_of, last_name
 from jaxmigrate.program.trees import ANY_TREE_MAPS

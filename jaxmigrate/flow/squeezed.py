@@ -11,8 +11,8 @@ from jaxmigrate.flow.first_rows import ARRAYS
 from jaxmigrate.flow.fixes import Offer, replaced
 from jaxmigrate.flow.mapped_calls import shard_calls
 from jaxmigrate.flow.readings import DeviceMap
+from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.library import starting
-from jaxmigrate.program.resolve import call_arguments
 from jaxmigrate.program.scopes import all_parameters
 from jaxmigrate.program.values import Application, External, Function
 

@@ -18,10 +18,10 @@ from jaxmigrate.flow.known_axes import (
     known_axes,
     written_in_specs,
 )
+from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.collectives import AXIS_POSITIONS, SPECS, argument, axis_argument
 from jaxmigrate.program.library import last_names
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import call_arguments
 from jaxmigrate.program.syntax import calls_of
 from jaxmigrate.program.values import Constant, External, Function
 

@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.collectives import argument
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
 from jaxmigrate.program.passing import passed
-from jaxmigrate.program.resolve import Resolver, call_arguments
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import defaults_of
 from jaxmigrate.program.values import UNKNOWN, Argument, Class, Function, Parameter, Value, Values
 

@@ -10,11 +10,13 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import cast
 
+from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.displays import put_together
+from jaxmigrate.program.functions import is_classmethod, is_static, returned_by
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import ALWAYS_EXTERNAL, Module, Project
 from jaxmigrate.program.order import reaching
-from jaxmigrate.program.scopes import Binding, FunctionNode, Scope, all_parameters, children
+from jaxmigrate.program.scopes import Binding, FunctionNode, Scope, all_parameters
 from jaxmigrate.program.values import (
     UNKNOWN,
     Application,
@@ -600,63 +602,6 @@ def is_transparent(decorator: Value) -> bool:
     return isinstance(decorator, External) and decorator.name in TRANSPARENT_DECORATORS
 
 
-def call_arguments(call: ast.Call, module: Module) -> tuple[Argument, ...]:
-    """The arguments of a call in the order in which they stand."""
-    positional = tuple(
-        Argument("*", a.value, module) if isinstance(a, ast.Starred) else Argument(None, a, module) for a in call.args
-    )
-    named: list[Argument] = []
-    for k in call.keywords:
-        spread = _spread(k.value, module) if k.arg is None else None
-        named += [Argument(k.arg or "**", k.value, module)] if spread is None else spread
-    return (*positional, *named)
-
-
-def _spread(value: ast.expr, module: Module) -> list[Argument] | None:
-    """What `**name` gives, where the name is bound once to a dictionary in sight and has no other use."""
-    if isinstance(value, ast.Name):
-        scope = module.table.scope_of.get(value)
-        holder = scope.lookup(value.id) if scope is not None else None
-        bindings = holder.bindings.get(value.id, []) if holder is not None else []
-        table = module.table
-        uses = [n for n in table.named.get(value.id, ()) if isinstance(n, ast.Name)]
-        if len(bindings) != 1 or bindings[0].path or not all(_is_spread(table.parents.get(n)) for n in uses):
-            return None
-        found = bindings[0].value
-    else:
-        found = value
-    match found:
-        case ast.Dict(keys=keys, values=values) if keys and all(
-            isinstance(k, ast.Constant) and isinstance(k.value, str) for k in keys
-        ):
-            names = [k.value if isinstance(k, ast.Constant) else "" for k in keys]
-            return [Argument(str(name), one, module) for name, one in zip(names, values, strict=True)]
-        case ast.Call(func=ast.Name(id="dict"), args=[], keywords=keywords) if all(k.arg for k in keywords):
-            return [Argument(k.arg, k.value, module) for k in keywords]
-    return None
-
-
-def _is_spread(node: ast.AST | None) -> bool:
-    return isinstance(node, ast.keyword) and node.arg is None
-
-
-def own_statements(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.AST]:
-    """The statements of a function's body without those of functions and classes defined in it."""
-    pending: list[ast.AST] = list(reversed(node.body))
-    while pending:
-        current = pending.pop()
-        yield current
-        if not isinstance(current, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.expr):
-            pending += children(current)[::-1]
-
-
-def returned_by(node: FunctionNode) -> list[ast.expr | None]:
-    """What stands behind each `return` of a function, None where nothing does; of a lambda its body."""
-    if isinstance(node, ast.Lambda):
-        return [node.body]
-    return [statement.value for statement in own_statements(node) if isinstance(statement, ast.Return)]
-
-
 def bind(value: Value, receiver: Instance | Class) -> Value:
     """A class attribute as seen through an instance, or through the class itself."""
     if not isinstance(value, Function) or is_static(value.node):
@@ -681,18 +626,3 @@ def distinct(values: Iterable[Value]) -> Values:
 def constant_key(key: ast.expr | None) -> tuple[object] | None:
     """A dictionary display's literal key in a tuple, so that a key None is told from no key."""
     return (key.value,) if isinstance(key, ast.Constant) else None
-
-
-def is_static(function: FunctionNode) -> bool:
-    """Whether a method is declared a staticmethod."""
-    return _has_decorator(function, "staticmethod")
-
-
-def is_classmethod(function: FunctionNode) -> bool:
-    """Whether a method is declared a classmethod."""
-    return _has_decorator(function, "classmethod")
-
-
-def _has_decorator(function: FunctionNode, name: str) -> bool:
-    decorators = [] if isinstance(function, ast.Lambda) else function.decorator_list
-    return any(isinstance(d, ast.Name) and d.id == name for d in decorators)

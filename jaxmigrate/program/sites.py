@@ -13,9 +13,10 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Literal, TypeAlias, cast
 
+from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.collectives import PMAP
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import PARTIALS, Resolver, call_arguments, canonical
+from jaxmigrate.program.resolve import PARTIALS, Resolver, canonical
 from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.values import (
     UNKNOWN,

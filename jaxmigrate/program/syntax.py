@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from jaxmigrate.program.resolve import own_statements
+from jaxmigrate.program.functions import own_statements
 from jaxmigrate.program.scopes import FunctionNode, children
 
 

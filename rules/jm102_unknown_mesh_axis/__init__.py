@@ -22,11 +22,12 @@ from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.specs import spec_calls
 from jaxmigrate.flow.spelling import near_miss
 from jaxmigrate.flow.stray_axes import stray_specs
+from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.collectives import SHARD_MAPS, argument
 from jaxmigrate.program.library import valued
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
-from jaxmigrate.program.resolve import Resolver, call_arguments
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import Application, Argument, External, Function
 from jaxmigrate.records import replace
 

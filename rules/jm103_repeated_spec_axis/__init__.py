@@ -10,9 +10,9 @@ from jaxmigrate.flow.axes import Step
 from jaxmigrate.flow.axis_rules import repeated_axes
 from jaxmigrate.flow.axis_values import axis_names
 from jaxmigrate.flow.facts import Facts
+from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.collectives import SPECS
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import call_arguments
 from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import External
 

@@ -12,7 +12,7 @@ from jaxmigrate.flow.jits import sharded_jits
 from jaxmigrate.flow.readings import DeviceMap, is_scan
 from jaxmigrate.flow.results_used import unlike_calls
 from jaxmigrate.program.collectives import ONE_AXIS_MAPS, PMAPS
-from jaxmigrate.program.resolve import returned_by
+from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.scopes import defaults_of
 from jaxmigrate.program.values import Argument, Function, Partial, Value
 from jaxmigrate.terminal import plural

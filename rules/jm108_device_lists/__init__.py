@@ -11,10 +11,12 @@ from jaxmigrate.findings import Finding
 from jaxmigrate.flow.device_groups import partial_reductions, written_groups
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.small_numbers import Lists, evaluated
+from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.collectives import argument
+from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.library import valued
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import PARTIALS, Resolver, call_arguments, returned_by
+from jaxmigrate.program.resolve import PARTIALS, Resolver
 from jaxmigrate.program.values import External, Function
 
 CODE = "JM108"

@@ -14,10 +14,11 @@ from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.jits import Jitted, sharded_jits, spec_in
 from jaxmigrate.flow.mapped_blocks import Given, array_rank, bodies
 from jaxmigrate.flow.readings import DeviceMap
+from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.collectives import argument
+from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.library import valued
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import call_arguments, returned_by
 from jaxmigrate.program.scopes import all_parameters
 from jaxmigrate.program.values import External, Function
 from jaxmigrate.terminal import plural

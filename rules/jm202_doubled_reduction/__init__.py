@@ -14,9 +14,9 @@ from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.variance import Level, Reading, Reduction
 from jaxmigrate.flow.variance.lattice import AS_SUMMED, OF_ONE, PIECE, SCATTERED, SHARE
 from jaxmigrate.flow.variance.means import is_scaled
+from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.collectives import REDUCTIONS, axis_argument
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import call_arguments
 from jaxmigrate.program.values import External
 
 CODE = "JM202"

@@ -14,8 +14,8 @@ from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.variance import AbstractValue, Level, Reading
 from jaxmigrate.flow.variance.lattice import DATA, MEAN
 from jaxmigrate.program.collectives import SHARD_MAPS, VMAP
+from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import returned_by
 from jaxmigrate.program.values import Function
 
 CODE = "JM208"

@@ -16,8 +16,8 @@ from jaxmigrate.flow.readings import DeviceMap, takes_blocks
 from jaxmigrate.flow.specs import spec_axes
 from jaxmigrate.flow.squeezed import squeezed
 from jaxmigrate.program.collectives import REDUCTIONS, SHARD_MAPS, argument
+from jaxmigrate.program.functions import own_statements, returned_by
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import own_statements, returned_by
 from jaxmigrate.program.syntax import calls_of, expression_calls, last_name
 from jaxmigrate.program.values import Application, Argument, External, Function
 

@@ -9,10 +9,10 @@ from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import Step
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.stacked_names import base, is_stacked, nearest
+from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.collectives import PMAPS, argument
 from jaxmigrate.program.library import valued
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import call_arguments
 from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Application, External, Member, Value
 

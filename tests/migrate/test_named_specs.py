@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from jaxmigrate.migrate import fix_files
+from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.modules import parse_module
-from jaxmigrate.program.resolve import call_arguments
 from tests.layouts.running import Program, run
 from tests.texts import flat
 

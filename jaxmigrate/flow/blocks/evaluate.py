@@ -36,9 +36,11 @@ from jaxmigrate.flow.blocks.parts import (
 )
 from jaxmigrate.flow.counts import entries
 from jaxmigrate.flow.written_specs import worked_out
+from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.collectives import AXIS_POSITIONS, GRADIENTS, SPECS, argument, axis_given
+from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import Resolver, call_arguments, returned_by
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Binding, FunctionNode, defaults_of
 from jaxmigrate.program.values import Application, Argument, Constant, External, Function
 

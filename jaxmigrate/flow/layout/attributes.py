@@ -41,9 +41,10 @@ from jaxmigrate.flow.layout.values import (
     Unknown,
     func,
 )
+from jaxmigrate.program.functions import is_static
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import canonical, is_static
+from jaxmigrate.program.resolve import canonical
 from jaxmigrate.program.values import Class, Function, Instance
 
 ARRAY_ATTRIBUTES = frozenset(

@@ -18,7 +18,8 @@ from jaxmigrate.flow.layout.idioms import Idioms
 from jaxmigrate.flow.layout.interpreter import HostCode, Interpreter
 from jaxmigrate.flow.layout.model import Loan
 from jaxmigrate.flow.layout.presuming import presumed
-from jaxmigrate.flow.layout.solve import Setup, Solver
+from jaxmigrate.flow.layout.solution import Solution
+from jaxmigrate.flow.layout.solve import Setup
 from jaxmigrate.flow.layout.values import Group, Groups
 from jaxmigrate.program.trust import Trust
 
@@ -35,7 +36,7 @@ def layouts(code: HostCode, setup: Setup, trust: Trust) -> Layouts:
         interpreter = Interpreter(TRANSFERS, code, Idioms(code.resolver, trust))
         if not follow(interpreter):
             return all_stacked(code.sites, TOO_LARGE), None
-        return _decided(interpreter, lambda: Solver(interpreter, setup)), interpreter
+        return _decided(interpreter, lambda: Solution(interpreter, setup)), interpreter
 
     def found(trust: Trust) -> tuple[Layouts, bool]:
         decided, interpreter = followed(trust)
@@ -62,14 +63,14 @@ def layouts(code: HostCode, setup: Setup, trust: Trust) -> Layouts:
         )
 
 
-def _decided(it: Interpreter, solve: Callable[[], Solver]) -> Layouts:
+def _decided(it: Interpreter, solve: Callable[[], Solution]) -> Layouts:
     """The layouts with as few readers apart from their owners as the owners need."""
     undecided = read_only_copies.settle(it)
     buffers.block_views(it)
     before, ops = Groups(_groups(it)), dict(it.operations.ops)
     readers = {loan: loan.lent.find() for loan in undecided}
 
-    def solved(apart: Collection[Group]) -> Solver:
+    def solved(apart: Collection[Group]) -> Solution:
         before.restore()
         it.operations.ops.clear()
         it.operations.ops.update(ops)

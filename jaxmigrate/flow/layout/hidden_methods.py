@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 from jaxmigrate.flow.layout import class_index, classes
 from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.program.functions import own_statements
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
-from jaxmigrate.program.resolve import own_statements
 from jaxmigrate.program.scopes import is_docstring
 from jaxmigrate.program.values import Class
 

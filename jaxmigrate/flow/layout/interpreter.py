@@ -27,8 +27,9 @@ from jaxmigrate.flow.layout.values import (
     boxes_in,
     func,
 )
+from jaxmigrate.program.functions import is_classmethod, is_static
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import Resolver, is_classmethod, is_static
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode
 from jaxmigrate.program.sites import MappedSite
 from jaxmigrate.program.values import Class, Function

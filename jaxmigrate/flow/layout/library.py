@@ -43,8 +43,8 @@ from jaxmigrate.flow.layout.values import (
     is_tracked,
     leaves_plain,
 )
+from jaxmigrate.program.functions import is_classmethod, is_static
 from jaxmigrate.program.library import named, starting
-from jaxmigrate.program.resolve import is_classmethod, is_static
 from jaxmigrate.program.trees import ANY_TREE_MAPS, TREE_LEAVES
 from jaxmigrate.program.values import Class, Function
 

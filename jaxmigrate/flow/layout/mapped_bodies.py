@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Place
+from jaxmigrate.program.functions import own_statements, returned_by
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
-from jaxmigrate.program.resolve import Resolver, own_statements, returned_by
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode, all_parameters
 from jaxmigrate.program.sites import mapped_values
 from jaxmigrate.program.values import Application, External, Function, Member, Partial, Value

@@ -16,9 +16,9 @@ from jaxmigrate.flow.layout.causes import Reason, Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given
 from jaxmigrate.flow.layout.values import Abstract, Blocker, Func, MethodSite, Obj, Site, func
+from jaxmigrate.program.functions import is_static
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import is_static
 from jaxmigrate.program.sites import listed
 from jaxmigrate.program.values import Class, Function
 

@@ -6,9 +6,10 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from jaxmigrate.flow.layout import mapped_bodies
+from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import Resolver, returned_by
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import External, Function, Value
 
 WRAPPERS = named("same-call")  # without vmap, which makes arrays of numbers

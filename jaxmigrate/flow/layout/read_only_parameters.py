@@ -17,11 +17,11 @@ from jaxmigrate.flow.layout.model import Given, Reading, Use
 from jaxmigrate.flow.layout.objects import REPLACES
 from jaxmigrate.flow.layout.reachable_modules import ROUND_NAMES
 from jaxmigrate.flow.layout.values import Ref
+from jaxmigrate.program.functions import own_statements
 from jaxmigrate.program.library import named, starting
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
 from jaxmigrate.program.passing import taker
-from jaxmigrate.program.resolve import own_statements
 from jaxmigrate.program.scopes import FunctionNode, Scope
 from jaxmigrate.program.values import Application, External, Function, Value
 

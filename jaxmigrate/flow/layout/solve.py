@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from jaxmigrate.flow.layout import advice, initializers, mapped_bodies, observing, operations, presuming, results
-from jaxmigrate.flow.layout.aligned import aligned, marked
+from jaxmigrate.flow.layout import operations, results
 from jaxmigrate.flow.layout.causes import NOT_FULL, NOT_ONE, Reason, Stacked
-from jaxmigrate.flow.layout.choices import Choice, Layouts, Name, OpChoice, Outputs, SiteChoice, Squeeze, of_parts
-from jaxmigrate.flow.layout.groups import REPLICABLE, SLICED, SPLIT_FIELD, Groups
+from jaxmigrate.flow.layout.equal_outputs import LONGEST_NAME, EqualOutputs
+from jaxmigrate.flow.layout.groups import REPLICABLE, SLICED, SPLIT_FIELD
 from jaxmigrate.flow.layout.interpreter import Interpreter
-from jaxmigrate.flow.layout.model import Op, Place
+from jaxmigrate.flow.layout.model import Place
 from jaxmigrate.flow.layout.numbers import gives_number
-from jaxmigrate.flow.layout.values import Blocker, Group, Nothing, Remedy, Tup, placed, told
+from jaxmigrate.flow.layout.values import Blocker, Group, Remedy, placed
 from jaxmigrate.flow.variance import AbstractValue, Level
-from jaxmigrate.flow.variance.lattice import EQUAL, OTHERS, Cause, Fields, field_of, tuple_of
+from jaxmigrate.flow.variance.lattice import OTHERS, Cause, field_of, tuple_of
 from jaxmigrate.flow.variance.lattice import replace as replace_var
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.sites import mapped_values
-from jaxmigrate.program.trust import Assumption
-from jaxmigrate.program.values import Function
 
 RESULTS = {"output", "first", "metrics"}
 UNDER_NONE = Stacked.MIXED.reason("is a stacked array under in_axes=None")
@@ -40,15 +37,13 @@ class Setup:
     guarded: bool
 
 
-class Solver(Groups):
+class Solver(EqualOutputs):
     """Starts from all groups global and drops those that something speaks against, until nothing does."""
 
     def __init__(self, it: Interpreter, setup: Setup) -> None:
         super().__init__(it, setup.axis, setup.processes)
         self.guarded = setup.guarded
         self.blocked = {site: self.facts.blocked(site) for site in it.sites}
-        self.assumed: dict[tuple[ast.expr, int], tuple[Assumption, ...]] = {}  # why outputs are taken for equal
-        self.observed: dict[tuple[ast.expr, int], dict[str, Assumption]] = {}  # the same of a run, and of their fields
         self.result_of: dict[Reason | Blocker, str] = {}  # what a declaration calls the output that a reason is about
         self.by_rows: set[ast.expr] = set()  # sites that may be called with slices for fewer devices than there are
         tests = (
@@ -65,60 +60,6 @@ class Solver(Groups):
     def is_global(self, group: Group) -> bool:
         """Whether the arrays of a group lose their leading axis."""
         return self._layout(group) is not None
-
-    def solution(self) -> Layouts:
-        """The layouts of all sites, and of what makes and takes apart their arrays."""
-        choices = {node: self._choice(node) for node in self.it.sites}
-        stacked = [root for root in {**self.kinds, **self.owners} if not self.is_global(root)]
-        over_all = aligned(self, choices, stacked, self.guarded) if self.processes else set[Group]()
-        result = Layouts({node: marked(self, choice, over_all) for node, choice in choices.items()})
-        for call in self.it.maps.calls.values():
-            by_keyword = call.node.keywords and call.node not in self.it.wrappers.padded_calls
-            if by_keyword and not result.sites[call.site].keywords and result.sites[call.site].is_global:
-                result.calls.append(call)
-        for op in self.it.operations.ops.values():
-            layout = "stacked" if op.group.find() in over_all else self._layout(op.group)
-            if layout is not None:
-                result.ops.append(self._op_choice(op, layout, over_all))
-        result.together = self._together(result, over_all)
-        return result
-
-    def _op_choice(self, op: Op, layout: Name, over_all: Collection[Group]) -> OpChoice:
-        root = op.group.find()
-        fields = tuple(name for name, _ in self._stacked_fields(root, op.module))
-        method = self._method(root) if fields else ""
-        cls = self.classes.get(root)
-        names = self.it.resolver.declared_fields(cls) if cls is not None and fields else ()
-        rest = tuple(name for name in names if name not in fields)
-        own = frozenset(name for name in fields if self._field(root, name).find() in over_all)
-        for_all = op.kind == "first" and self._is_given_whole(op.node)
-        return OpChoice(op, layout, self._axis_for(root), self._is_donated(root), fields, method, rest, own, for_all)
-
-    def _is_given_whole(self, node: ast.expr) -> bool:
-        """Whether an expression is what a mapped function is given without a device axis: `step(unreplicate(w), x)`."""
-        for call in self.it.maps.calls.values():
-            axes = self.facts.in_axes(call.site) or ()
-            if any(place is node and axis is None for place, axis in zip(call.places, axes, strict=False)):
-                return True
-        return False
-
-    def _together(self, result: Layouts, over_all: Collection[Group]) -> list[frozenset[Module]]:
-        """The modules whose texts change for the same arrays, for each group of arrays and each mapped function."""
-        found: dict[object, set[Module]] = {}
-        for node, choice in result.sites.items():
-            if not choice.is_global:
-                continue
-            module = choice.site.module
-            found[node] = {module, *(s.function.module for s in choice.squeezes)}
-            found[node] |= {call.module for call in result.calls if call.site is node}
-            for _, root in self.with_groups(choice):
-                if root is not None and (self.is_global(root) or root in over_all):
-                    for one in self.family_of(root):
-                        found.setdefault(one, set()).add(module)
-        for op in (choice.op for choice in result.ops):
-            for one in self.family_of(op.group.find()):
-                found.setdefault(one, set()).add(op.module)
-        return list(dict.fromkeys(frozenset(modules) for modules in found.values() if len(modules) > 1))
 
     # What speaks against
 
@@ -239,169 +180,6 @@ class Solver(Groups):
                     if assumed.level != Level.NO and not self._is_observed(node, index, assumed):
                         changed |= self._drop_parts(group, assumed, node, index)
         return changed
-
-    def _assumed(self, part: AbstractValue, node: ast.expr, index: int) -> tuple[AbstractValue, tuple[Assumption, ...]]:
-        """An output as it may be taken to be although that is not proven, and why: equal, or some fields of it."""
-        declared = self._declared_equal(node, index)
-        if declared is not None:
-            return EQUAL, (declared,)
-        if not self.it.trust.likely:
-            return part, ()
-        shape = results.returned(self.it, node, self._given(node), trusting=True)
-        trusted = results.parts_at(shape, self.places[node], self.named[node])[index]
-        if trusted is None:
-            return part, ()
-        if part.level != Level.YES and trusted.level == Level.NO:
-            return EQUAL, (self._stored(part.cause, node, index),)
-        if self._is_initialized(node, index):
-            return EQUAL, (self._initialized(node, index),)
-        if self._is_carried(node, index):
-            return self._kept_equal(part, trusted, node, index)
-        doubts = {
-            name: one
-            for name, one in (part.fields or {}).items()
-            if one.level == Level.MAY and field_of(trusted, name).level == Level.NO
-        }
-        if not doubts:
-            return part, ()
-        fields = Fields({name: EQUAL if name in doubts else one for name, one in (part.fields or {}).items()})
-        level = max(one.level for one in fields.values())
-        return replace_var(part, level=level, fields=fields), tuple(
-            dict.fromkeys(self._stored(one.cause, node, index) for one in doubts.values())
-        )
-
-    def _is_carried(self, node: ast.expr, index: int) -> bool:
-        """Whether an output is a training state by its name, which the map gets back, and the map reduces.
-
-        A step that sums what its devices found is there to keep such a state the same on all of them.
-        """
-        output = self._outputs(node)[index]
-        if output is None or node not in self.it.assumed.reducing:
-            return False
-        return any(self._is_in(node, at, output) for at in presuming.states(self.it, node))
-
-    def _is_in(self, node: ast.expr, at: tuple[int, ...], group: Group) -> bool:
-        """Whether an argument, or a part of one, is an array of a group, or has one among its parts."""
-        every = self._in_argument(node, at[0]) if len(at) == 1 else [self._argument(node, *at)]
-        return any(one is not None and one.find() is group.find() for one in every)
-
-    def _kept_equal(
-        self, part: AbstractValue, trusted: AbstractValue, node: ast.expr, index: int
-    ) -> tuple[AbstractValue, tuple[Assumption, ...]]:
-        """A training state as a step that reduces keeps it: equal, but for what is known to differ or to be drawn.
-
-        Statistics that a network takes of its batch are each device's own, wherever they are kept.
-        """
-        why = self._initialized(node, index, "keeps its state the same on every device")
-        output, states = self._outputs(node)[index], presuming.states(self.it, node)
-        places = [at for at in states if output is not None and self._is_in(node, at, output)]
-        learned = all(states[at] for at in places)
-        if not part.fields or (learned and _is_only_unknown(trusted)):
-            own = not _is_only_unknown(trusted) or (not learned and initializers.keeps_statistics(self.it))
-            return (part, ()) if own else (EQUAL, (why,))
-        kept = {
-            name
-            for name in part.fields
-            if _is_only_unknown(field_of(trusted, name)) and (presuming.is_learned(name) or name == OTHERS)
-        }
-        if initializers.keeps_statistics(self.it):
-            kept.discard(OTHERS)
-        else:
-            kept |= {name for name in part.fields if initializers.holds_statistics(name)}  # which hold nothing
-        fields = Fields({name: EQUAL if name in kept else one for name, one in part.fields.items()})
-        level = max(one.level for one in fields.values())
-        return replace_var(part, level=level, fields=fields), (why,) if kept else ()
-
-    def _is_taken_for_equal(self, node: ast.expr, index: int) -> bool:
-        """Whether an output of a function out of sight may be taken to be equal on all devices."""
-        if self._is_observed(node, index, None):
-            return True
-        if not self.it.trust.likely or not (self._are_equal(node) or self._is_initialized(node, index)):
-            self.assumed.pop((node, index), None)
-            return False
-        self.it.leans = True
-        self.assumed[node, index] = (self._initialized(node, index),)
-        return True
-
-    def _are_equal(self, node: ast.expr) -> bool:
-        """Whether a mapped function gets the same on all devices."""
-        given = self._given(node)
-        return bool(given) and all(one.level == Level.NO for one in given)
-
-    def _is_initialized(self, node: ast.expr, index: int) -> bool:
-        """Whether an output is initialized from what is equal on all devices, and from the shapes of batches."""
-        function = results.only_value(self.it, node)
-        if not initializers.initializes(self.it, node, function):
-            return False
-        given, batches = self._given(node), presuming.batches(self.it, node)
-        hoped = [replace_var(one, level=Level.NO) if i in batches else one for i, one in enumerate(given)]
-        if not any(one.level == Level.NO and i not in batches for i, one in enumerate(given)):
-            return False
-        if all(one.level == Level.NO for one in hoped):
-            return True
-        shape = results.returned(self.it, node, hoped, trusting=True)
-        part = results.parts_at(shape, self.places[node], self.named[node])[index]
-        return part is not None and part.level == Level.NO
-
-    def _initialized(self, node: ast.expr, index: int, does: str = "gives the same on every device") -> Assumption:
-        """That what a map gives is the same on every device, or what else it does."""
-        site = self.it.sites[node]
-        mapped = site.mapped.expression if site.mapped is not None else None
-        function = mapped_bodies.mapped_function(self.it, node)
-        own = getattr(function.node, "name", "") if function is not None else ""
-        text = ast.unparse(mapped) if mapped is not None else own or "the mapped function"
-        name = text if len(text) <= LONGEST_NAME else "the mapped function"
-        return Assumption("likely", "equal", self._result_name(node, index), f"`{name}` {does}", site.module, node)
-
-    def _is_observed(self, node: ast.expr, index: int, part: AbstractValue | None, field: str = "") -> bool:
-        """Whether an output, or a field of it, was equal on all devices at every call of a run.
-
-        That is no more than an accident where the function is in sight as a whole, and makes it differ.
-        """
-        if part is not None and part.level == Level.YES and node not in self.it.assumed.guessed:
-            return False
-        place, name = self.places[node][index], self._result_name(node, index)
-        why = observing.output(self.it, node, (*place, field) if field else place, "" if field else name)
-        if why is not None:
-            self.it.leans = True
-            self.observed.setdefault((node, index), {})[field] = why
-        return why is not None
-
-    def _declared_equal(self, node: ast.expr, index: int) -> Assumption | None:
-        """Whether the user declares that an output is equal on all devices: by a variable, or by the function."""
-        if not self.it.trust.declarations.equal:
-            return None
-        group, name = self._outputs(node)[index], self._result_name(node, index)
-        if group in self.it.assumed.equal:
-            return self.it.assumed.equal[group]
-        function = results.only_value(self.it, node)
-        if not isinstance(function, Function) or not name:
-            return None
-        names = self.it.trust.names_of(function)
-        whole = [f"{one}{_index(self.places[node][index])}" for one in names]
-        if not self.it.trust.declares("equal", *names, *whole):
-            return None
-        says, module = f"`{name}` is equal on all devices", self.it.sites[node].module
-        return Assumption("declared", "equal", name, says, module, node)
-
-    def _result_name(self, node: ast.expr, index: int) -> str:
-        """What a declaration calls an output: `train.step[0]`; empty where the function has no name."""
-        function = results.only_value(self.it, node)
-        if not isinstance(function, Function) or isinstance(function.node, ast.Lambda):
-            return ""
-        return f"{self.it.trust.names_of(function)[0]}{_index(self.places[node][index])}"
-
-    def _stored(self, cause: Cause, node: ast.expr, index: int) -> Assumption:
-        """That what a function calls which was stored somewhere tells no devices apart."""
-        module = cause.module or self.it.sites[node].module
-        called = cause.node.func if isinstance(cause.node, ast.Call) else cause.node
-        name = (
-            ast.unparse(called)
-            if isinstance(called, ast.expr)
-            else cause.name or "a function read from a variable or container"
-        )
-        says = f"`{name}` gives the same on every device"
-        return Assumption("likely", "equal", self._result_name(node, index), says, module, cause.node or node)
 
     def _forget_classes(self, groups: Sequence[Group | None], parts: Sequence[AbstractValue | None]) -> bool:
         """Forgets the classes of groups of which an output may be of another; says whether there are such."""
@@ -551,134 +329,12 @@ class Solver(Groups):
                 changed |= self._drop(root, Stacked.MAP_STAYS.reason("reaches no mapped function"))
         return changed
 
-    # Results
-
-    def _is_donated(self, group: Group) -> bool:
-        given = [key for key in self.keys_of(group.find()) if key[0] == "argument"]
-        return any(key[2] in (self.facts.positions(cast("ast.expr", key[1]), "donate_argnums") or ()) for key in given)
-
-    def _axis_for(self, group: Group) -> str:
-        root = group.find()
-        for key in (*self.keys_of(root), *(k for one in root.fields.values() for k in self.keys_of(one.find()))):
-            return self.facts.axis(key[1]) or self.axis  # type: ignore[arg-type]
-        return self.axis
-
-    def _choice(self, node: ast.expr) -> SiteChoice:
-        site = self.it.sites[node]
-        count = max(self.facts.counts.get(node, 0), 0)
-        axes = self.facts.in_axes(node) or (0,) * count
-        arguments = tuple(self._argument_choice(node, i, axis, site.module) for i, axis in enumerate(axes))
-        places = self.places[node]
-        outputs = tuple(self._output_choice(node, place, site.module) for place in places)
-        by_rows = node in self.by_rows
-        squeezes = self._squeezes(node, arguments) if not by_rows else ()
-        keywords, axis = self.it.maps.by_keyword.get(node, ()), self.facts.axis(node) or ""
-        whole, blocked = places == ((),), self.blocked[node]
-        gives = {place: made for place, cls in self.named[node].items() if (made := self._named_tuple(cls, node))}
-        apart = (why for assumed in self.it.assumed.apart.values() for why in assumed)
-        tree, leans = Outputs(places, gives), tuple(dict.fromkeys((*self.facts.leans.get(node, ()), *apart)))
-        why, hint = told(blocked, site.module) if blocked else None, advice.advice(self.it, blocked)
-        return SiteChoice(site, arguments, outputs, whole, axis, why, squeezes, keywords, by_rows, tree, leans, hint)
-
-    def _squeezes(self, node: ast.expr, arguments: Sequence[Choice]) -> tuple[Squeeze, ...]:
-        stacked = [i for i, c in enumerate(arguments) if c.layout == "stacked"]
-        arrays = all(("tree", node, i) not in self.it.variables for i in stacked)
-        function = mapped_bodies.only_function(self.it, node) if stacked and arrays else None
-        names = mapped_bodies.parameters(self.it, node, function, len(arguments)) if function is not None else {}
-        if function is None or not all(i in names for i in stacked):
-            return ()
-        return tuple(Squeeze(i, function, names[i]) for i in stacked)
-
-    def _argument_choice(self, node: ast.expr, index: int, axis: int | None, module: Module) -> Choice:
-        if axis is None:
-            static = self.facts.positions(node, "static_broadcasted_argnums") or ()
-            return Choice("static" if index in static else "broadcast")
-        size = self._size(node, index)
-        if size:
-            return of_parts([self._part_choice(node, (index, i), module) for i in range(size)])
-        return self._part_choice(node, (index,), module)
-
-    def _part_choice(self, node: ast.expr, place: tuple[int, ...], module: Module) -> Choice:
-        """The layout of an argument under axis 0, or of a part of one that is a tuple."""
-        group = self._argument(node, *place)
-        layout = self._layout(group)
-        if group is None and self._is_none(node, *place):
-            return Choice("broadcast")
-        if layout is None:
-            return self._stacked(group, module, advice.of_plain(self.it, node, place) if group is None else None)
-        fields = self._stacked_fields(group, module)
-        choice = Choice(layout, leans=self._leans_of(group), ops=self._ops_of(group))
-        if group is None or not fields:
-            return choice
-        return replace(choice, fields=fields, method=self._method(group.find()), of=self._of(group, node))
-
-    def _is_none(self, node: ast.expr, index: int, *part: int) -> bool:
-        """Whether every call of a map gives None in one place: a tree without arrays, for which any spec will do."""
-        if node in self.it.blockers.escaped or ("plain", node, index, *part) in self.it.variables:
-            return False
-        given = [call.arguments for call in self.it.maps.calls.values() if call.site is node]
-        values = [one[index] for one in given if index < len(one)]
-        for i in part:
-            values = [one.parts[i] for one in values if isinstance(one, Tup)]
-        return bool(values) and all(isinstance(value, Nothing) and value.none for value in values)
-
-    def _output_choice(self, node: ast.expr, place: Place, module: Module) -> Choice:
-        if results.axis_of_output(self.it, node, place) is None:
-            return Choice("broadcast")
-        group = self.it.groups.get(("output", node, place))
-        layout = self._layout(group)
-        if layout is None:
-            return self._stacked(group, module, None)
-        fields = self._stacked_fields(group, module)
-        alike = (i for i in range(self.facts.counts[node]) if fields and self._is_one(self._argument(node, i), group))
-        of = self._of(group, node) if fields else None
-        leans, ops = self._leans_of(group), self._ops_of(group)
-        return Choice(layout, fields=fields, like=next(alike, 0), of=of, leans=leans, ops=ops)
-
-    @staticmethod
-    def _is_one(one: Group | None, other: Group | None) -> bool:
-        return one is not None and other is not None and one.find() is other.find()
-
-    def _ops_of(self, group: Group | None) -> frozenset[tuple[ast.expr, str]]:
-        """The operations on the arrays of a group, and on the objects that these are in."""
-        family = self.family_of(group.find()) if group is not None else []
-        return frozenset((op.node, op.kind) for op in self.it.operations.ops.values() if op.group.find() in family)
-
-    def _leans_of(self, group: Group | None) -> tuple[Assumption, ...]:
-        """What the layout of a group, its fields and the objects that it is in rest on beside proof."""
-        if group is None:
-            return ()
-        family = self.family_of(group.find())
-        every = [*family, *(field.find() for one in family for field in one.fields.values())]
-        keys = {(key[1], key[2]) for one in every for key in self.touching.get(one, ()) if key[0] == "output"}
-        own = [why for (site, i), all_ in self.assumed.items() if (site, self.places[site][i]) in keys for why in all_]
-        seen = [whys for (site, i), whys in self.observed.items() if (site, self.places[site][i]) in keys]
-        own += [why for whys in seen for why in whys.values()]
-        return tuple(dict.fromkeys((*(why for one in every for why in one.leans), *own)))
-
-    def _stacked(self, group: Group | None, module: Module, plain: Blocker | None) -> Choice:
-        """An array that stays stacked, with what to do about that."""
-        family = self.family_of(group.find()) if group is not None else []
-        why = plain or next((w for one in family if (w := self._held_by(one))), None)
-        story = tuple(advice.story(self.it, group, why, family, module))
-        reason = told(plain, module) if plain is not None else self._reason(group, module)
-        equal = self.result_of.get(why, "") if why is not None else ""
-        return Choice("stacked", reason, advice=advice.advice(self.it, why, equal), story=story)
-
 
 def _reaching(why: Reason | Blocker) -> Reason | Blocker:
     """What keeps the arrays of a mapped function stacked that stays as it is."""
     reason = why.reason if isinstance(why, Blocker) else why
     reached = Stacked.MAP_STAYS.reason(f"reaches a mapped function that stays as it is: {reason}", reason.topic)
     return replace(why, reason=reached) if isinstance(why, Blocker) else reached
-
-
-def _index(place: Place) -> str:
-    """An output in the words of a declaration: `[0]`."""
-    return "".join(f"[{part}]" for part in place)
-
-
-LONGEST_NAME = 40  # of what stands in a reason
 
 
 def _depends(cause: Cause, module: Module) -> str:
@@ -693,8 +349,3 @@ def _depends(cause: Cause, module: Module) -> str:
     if cause.node is None:
         return f": it may depend on {what}"
     return f": it may depend on {placed(what, cause.node, cause.module or module, module)}"
-
-
-def _is_only_unknown(value: AbstractValue) -> bool:
-    """Whether nothing that can be named makes a value differ between devices, or draws it."""
-    return value.level != Level.YES and not value.cause.name

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 from jaxmigrate.flow.guards import is_tried
 from jaxmigrate.flow.layout import class_index
 from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.program.functions import is_classmethod, is_static
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
-from jaxmigrate.program.resolve import is_classmethod, is_static
 from jaxmigrate.program.values import Class, Function
 
 LEAVING = (ast.Return, ast.Raise, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await, ast.Try, ast.TryStar)

@@ -28,9 +28,10 @@ from jaxmigrate.flow.shapes.values import (
     joined,
     placed,
 )
+from jaxmigrate.program.functions import own_statements
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import Resolver, own_statements
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode
 from jaxmigrate.program.syntax import is_main_guard
 

@@ -11,9 +11,10 @@ from jaxmigrate.flow.map_prefilter import MAPS
 from jaxmigrate.flow.variance import decorators
 from jaxmigrate.flow.variance.name_index import DEFINERS, NameIndex
 from jaxmigrate.flow.variance.units import Mention, lambdas_of, last
+from jaxmigrate.program.functions import is_static
 from jaxmigrate.program.library import last_names
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import Resolver, is_static
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode, all_parameters, positional_names, walk
 from jaxmigrate.program.syntax import has_stars
 from jaxmigrate.program.values import Class, External, Function, Instance, ModuleValue

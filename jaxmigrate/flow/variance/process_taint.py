@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator
 from jaxmigrate.flow.variance.called_as import CalledAs, Ways
 from jaxmigrate.flow.variance.library import HOST_SOURCES
 from jaxmigrate.flow.variance.process_modules import ProcessModules
+from jaxmigrate.program.functions import own_statements
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.passing import passed_perhaps
-from jaxmigrate.program.resolve import Resolver, own_statements
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Binding, FunctionNode, Scope, positional_names
 from jaxmigrate.program.syntax import by_last_name, last_name
 from jaxmigrate.program.values import Application, Class, External, Function, Value
