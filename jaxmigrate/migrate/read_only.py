@@ -69,6 +69,8 @@ def _may_see(use: ast.Name, statement: ast.Assign, module: Module) -> bool:
     """Whether a use of a name may see what a statement binds it to: no other one that always runs is in between."""
     parents, node = module.table.parents, module.table.statement_of(use)
     while node is not None and not isinstance(node, FUNCTIONS):
+        if isinstance(node, ast.For | ast.AsyncFor | ast.While) and statement in ast.walk(node):
+            return True  # in the next round
         beside = module.table.block_of(node)
         for other in reversed(beside[: beside.index(node)] if node in beside else []):
             if other is statement:

@@ -50,6 +50,8 @@ KEPT = {
     "given away": "one = jax_utils.unreplicate(metrics)\nlogs.append(float(read(one)['loss']))",
     "seen in the next round": "if logs:\n    logs.append(one['loss'] * 2)\n"
     "one = jax_utils.unreplicate(metrics)\nlogs.append(float(one['loss']))",
+    "seen in the next round, where another is bound above": "one = {'loss': jnp.zeros(())}\nfor _ in range(2):\n"
+    "    logs.append(one['loss'] * 2)\n    one = jax_utils.unreplicate(metrics)\nlogs.append(float(one['loss']))",
     "seen in a function": "one = jax_utils.unreplicate(metrics)\nlogs.append((lambda: one['loss'] * 2)())",
 }
 FUSED = {
