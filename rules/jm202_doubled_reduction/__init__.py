@@ -35,46 +35,9 @@ def check(facts: Facts) -> Iterator[Finding]:
         for reduction in reading.reductions:
             by_place[reduction.node].append(reduction)
         for same in by_place.values():
-            name = same[0].name.rpartition(".")[2]
-            if name in EFFECTS and all(is_doubled(one) for one in same):
-                yield Place(same[0].module, same[0].node, _told(same[0].name, AXES))
-            elif (
-                name == "pmean" and all(SHARE in one.operand.marks for one in same) and not is_scaled(same[0], reading)
-            ):
-                message = (
-                    f"pmean over {AXES} of what is divided by a sum over it already: too small by the number of "
-                    "devices; write psum"
-                )
+            message = _wrong(same, reading)
+            if message:
                 yield Place(same[0].module, same[0].node, message)
-            elif (
-                name == "pmean"
-                and all(OF_ONE in one.operand.marks for one in same)
-                and not counts_devices(same[0].node, same[0].module)
-            ):
-                message = (
-                    f"pmean over {AXES} of what one device has, and zeros on all others: too small by the number of "
-                    "devices; write psum"
-                )
-                yield Place(same[0].module, same[0].node, message)
-            elif name in EFFECTS and all(PIECE in one.operand.marks for one in same):
-                message = (
-                    f"{name} over {AXES} of what psum_scatter gave over it: each device has other rows of the sum, so "
-                    "this adds up different ones; leave it out, or write psum for psum_scatter"
-                )
-                yield Place(same[0].module, same[0].node, message)
-            elif name == "psum" and (leaf := _doubled_leaf(same)):
-                message = (
-                    f"psum over {AXES} of several values, of which {leaf} is already summed over it: that one becomes "
-                    "too large by the number of devices"
-                )
-                yield Place(same[0].module, same[0].node, message)
-            elif name in EFFECTS and all(SCATTERED in one.operand.marks for one in same):
-                message = (
-                    f"{name} over {AXES} of the gradient of a shard that the loss gathers: JAX has already reduced "
-                    "it, so this adds up different shards; leave it out, and divide by the number of devices"
-                )
-                yield Place(same[0].module, same[0].node, message)
-
         yield from _scattered(reading)
         for module, node in ((m, n) for m, n, mark in reading.overdivided if mark not in reading.enlarged):
             message = f"a mean over {AXES} is divided by the number of devices once more; pmean has done so"
@@ -82,6 +45,40 @@ def check(facts: Facts) -> Iterator[Finding]:
 
     yield from facts.along_axes(CODE, find, undoubled)
     yield from _written_out(facts)
+
+
+def _wrong(same: list[Reduction], reading: Reading) -> str:
+    """What is wrong with a reduction every time that it is reached; empty where nothing is."""
+    first, name = same[0], same[0].name.rpartition(".")[2]
+    marks = frozenset.intersection(*(one.operand.marks for one in same))
+    if name in EFFECTS and all(is_doubled(one) for one in same):
+        return _told(first.name, AXES)
+    if name == "pmean" and SHARE in marks and not is_scaled(first, reading):
+        return (
+            f"pmean over {AXES} of what is divided by a sum over it already: too small by the number of "
+            "devices; write psum"
+        )
+    if name == "pmean" and OF_ONE in marks and not counts_devices(first.node, first.module):
+        return (
+            f"pmean over {AXES} of what one device has, and zeros on all others: too small by the number of "
+            "devices; write psum"
+        )
+    if name in EFFECTS and PIECE in marks:
+        return (
+            f"{name} over {AXES} of what psum_scatter gave over it: each device has other rows of the sum, so "
+            "this adds up different ones; leave it out, or write psum for psum_scatter"
+        )
+    if name == "psum" and (leaf := _doubled_leaf(same)):
+        return (
+            f"psum over {AXES} of several values, of which {leaf} is already summed over it: that one becomes "
+            "too large by the number of devices"
+        )
+    if name in EFFECTS and SCATTERED in marks:
+        return (
+            f"{name} over {AXES} of the gradient of a shard that the loss gathers: JAX has already reduced "
+            "it, so this adds up different shards; leave it out, and divide by the number of devices"
+        )
+    return ""
 
 
 def _told(reduction: str, axis: str) -> str:
