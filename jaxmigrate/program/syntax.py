@@ -51,3 +51,10 @@ def expression_calls(expression: ast.expr) -> Iterator[ast.Call]:
             yield node
         if not isinstance(node, ast.Lambda | ast.Constant | ast.Name):
             pending += children(node)[::-1]
+
+
+def is_repeatable(node: ast.expr) -> bool:
+    """Whether an expression means the same twice: a name, or fields and constant entries of one."""
+    while isinstance(node, ast.Attribute) or (isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)):
+        node = node.value
+    return isinstance(node, ast.Name)

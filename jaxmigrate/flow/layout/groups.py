@@ -177,11 +177,14 @@ class Groups:
         """How many parts an argument has that have layouts of their own; 0 where it has one."""
         return self.it.maps.sizes.get((node, index), 0)
 
-    def _in_argument(self, node: ast.expr, index: int) -> list[Group]:
-        """The groups of an argument, one for each part of a tuple; what is in none stays as it is."""
+    def _parts(self, node: ast.expr, index: int) -> list[Group | None]:
+        """The groups of the parts of an argument, or its own; None for what is in no group, and stays as it is."""
         size = self._size(node, index)
-        found = [self._argument(node, index, i) for i in range(size)] if size else [self._argument(node, index)]
-        return [group for group in found if group is not None]
+        return [self._argument(node, index, i) for i in range(size)] or [self._argument(node, index)]
+
+    def _in_argument(self, node: ast.expr, index: int) -> list[Group]:
+        """The groups of an argument, without what is in none."""
+        return [group for group in self._parts(node, index) if group is not None]
 
     def _outputs(self, node: ast.expr) -> list[Group | None]:
         return [self.it.groups.get(("output", node, i)) for i in self.places[node]]

@@ -15,6 +15,7 @@ from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Loan, Op, Reading
 from jaxmigrate.flow.layout.values import Abstract, Blocker, Group, Nothing, Ref
+from jaxmigrate.program.syntax import is_repeatable
 
 
 def lend_to(it: Interpreter, value: Abstract, place: ast.expr | None, when: Reading, frame: Frame) -> Abstract:
@@ -27,7 +28,7 @@ def lend_to(it: Interpreter, value: Abstract, place: ast.expr | None, when: Read
 def lend(it: Interpreter, value: Abstract, place: ast.expr | None, frame: Frame) -> Abstract:
     """The value of an expression as a reader gets it; itself where the expression's text cannot change."""
     on_device = frame.function is not None and frame.function.node in it.bodies.device
-    if not isinstance(value, Ref) or place is None or not _is_name(place):
+    if not isinstance(value, Ref) or place is None or not is_repeatable(place):
         return value
     if on_device or not it.editable(frame.module):
         return value
@@ -44,13 +45,6 @@ def note(it: Interpreter, place: ast.expr, value: Abstract) -> None:
     """Takes back a loan of an expression that now and then is something else than stacked arrays."""
     if place in it.lending.loans and not isinstance(value, Ref | Nothing):
         it.lending.unlent.add(place)
-
-
-def _is_name(node: ast.expr) -> bool:
-    """Whether an expression is a name, or fields of one: it means the same twice."""
-    while isinstance(node, ast.Attribute) or (isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)):
-        node = node.value
-    return isinstance(node, ast.Name)
 
 
 def settle(it: Interpreter) -> list[Loan]:

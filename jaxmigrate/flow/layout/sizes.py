@@ -13,6 +13,7 @@ from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame
 from jaxmigrate.flow.layout.values import Abstract, Blocker, Ref
+from jaxmigrate.program.syntax import is_repeatable
 
 READ = frozenset({"shape", "ndim"})
 PRODUCT = "product"  # the form of `x.shape[0] * x.shape[1]`
@@ -24,7 +25,7 @@ def read(it: Interpreter, owner: Ref, node: ast.Attribute, frame: Frame) -> bool
     if not _is_of_array(it, owner, node.attr):
         return False
     place, form = _place(node, frame)
-    if form in ("shape", "1:") and not _is_plain(node.value):
+    if form in ("shape", "1:") and not is_repeatable(node.value):
         return False
     _note(it, owner, place, node.value, form, frame)
     return True
@@ -91,7 +92,7 @@ def _place(node: ast.Attribute, frame: Frame) -> tuple[ast.expr, str]:
         sides = [_sized(side) for side in (product.left, product.right)]
         if sides[0] is not None and sides[1] is not None and {s[1] for s in sides if s} == {0, 1}:
             one, other = (s[0] for s in sides if s)
-            if ast.dump(one) == ast.dump(other) and _is_plain(one):
+            if ast.dump(one) == ast.dump(other) and is_repeatable(one):
                 return product, PRODUCT
     said = _index(above.slice)
     if said:
@@ -118,12 +119,3 @@ def _index(node: ast.expr) -> str:
         ):
             return f"{start}:"
     return ""
-
-
-def _is_plain(node: ast.expr) -> bool:
-    """Whether an expression may stand several times for the same: a name, an attribute of one, an entry of it."""
-    while isinstance(node, ast.Attribute | ast.Subscript):
-        if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant):
-            return False
-        node = node.value
-    return isinstance(node, ast.Name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import cast
@@ -45,16 +46,18 @@ class Solution(Solver):
         names = self.it.resolver.declared_fields(cls) if cls is not None and fields else ()
         rest = tuple(name for name in names if name not in fields)
         own = frozenset(name for name in fields if self._field(root, name).find() in over_all)
-        for_all = op.kind == "first" and self._is_given_whole(op.node)
+        for_all = op.kind == "first" and op.node in self._given_whole
         return OpChoice(op, layout, self._axis_for(root), self._is_donated(root), fields, method, rest, own, for_all)
 
-    def _is_given_whole(self, node: ast.expr) -> bool:
-        """Whether an expression is what a mapped function is given without a device axis: `step(unreplicate(w), x)`."""
-        for call in self.it.maps.calls.values():
-            axes = self.facts.in_axes(call.site) or ()
-            if any(place is node and axis is None for place, axis in zip(call.places, axes, strict=False)):
-                return True
-        return False
+    @functools.cached_property
+    def _given_whole(self) -> frozenset[ast.expr]:
+        """What mapped functions are given without a device axis, as in `step(unreplicate(w), x)`."""
+        return frozenset(
+            place
+            for call in self.it.maps.calls.values()
+            for place, axis in zip(call.places, self.facts.in_axes(call.site) or (), strict=False)
+            if axis is None
+        )
 
     def _together(self, result: Layouts, over_all: Collection[Group]) -> list[frozenset[Module]]:
         """The modules whose texts change for the same arrays, for each group of arrays and each mapped function."""

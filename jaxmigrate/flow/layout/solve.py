@@ -257,11 +257,6 @@ class Solver(EqualOutputs):
             return None
         return next(why for why in reasons if why)
 
-    def _parts(self, node: ast.expr, index: int) -> list[Group | None]:
-        """The groups of the parts of an argument, or its own; None for what is in no group."""
-        size = self._size(node, index)
-        return [self._argument(node, index, i) for i in range(size)] or [self._argument(node, index)]
-
     def _hoped(self, node: ast.expr, index: int, given: AbstractValue) -> AbstractValue:
         """An argument as it would be if nothing that is replicated for all else stayed stacked."""
         if not self._size(node, index) or given.parts is None:
