@@ -21,6 +21,7 @@ from jaxmigrate.flow.axis_values import (
     bound,
     is_map,
     map_axes,
+    of_receiver,
     operands,
 )
 from jaxmigrate.flow.dispatch import entries
@@ -383,7 +384,7 @@ def _apply(walk: AxisWalk, callee: Value, arguments: tuple[Argument, ...], node:
                 within = mapped_within(Application(callee, arguments, node, at.module), walk.resolver)
                 _enter(walk, within, at) if within is not None else None
             inside = {**at.bindings, **bind_arguments(callee, arguments, walk.resolver, at.bindings)}
-            inside |= _of_receiver(walk, callee.receiver, node, at)
+            inside |= of_receiver(callee.receiver, (node, at.module), walk.resolver, at.bindings)
             _function(walk, callee, at.binding(inside).stepping(node, f"calls {label(callee)}"))
         case Member(owner=Class() as owner, name=name) if name in GATHERING and isinstance(node, ast.Call):
             if _is_of_clu(owner, walk.resolver):
@@ -441,17 +442,6 @@ def _method(
 ) -> None:
     for method in receivers.methods(owner, name, walk.resolver):
         _apply(walk, method, arguments, node, at)
-
-
-def _of_receiver(walk: AxisWalk, owner: Value | None, node: ast.expr, at: Frame) -> dict[tuple[ast.AST, str], Values]:
-    """What is known of the object whose method is called, and of what its constructor was given."""
-    if not isinstance(owner, Instance):
-        return {}
-    known = receivers.known_as(owner, node, at.module, walk.resolver)
-    made = receivers.constructor(owner, walk.resolver)
-    if made is not None and owner.call is not None:
-        known |= bind_arguments(made, owner.call.arguments, walk.resolver, at.bindings)
-    return known
 
 
 def _apply_result(

@@ -43,6 +43,7 @@ from jaxmigrate.program.values import (
 )
 
 Place: TypeAlias = tuple[ast.AST, Module]
+CallPlace: TypeAlias = tuple[ast.expr, Module]
 DEEPEST = 6  # functions that a mesh is handed through
 CACHES = named("cache")
 EXACT_MAPS = PMAPS | SHARD_MAPS  # what they map runs with their axes, whatever is bound around them
@@ -239,6 +240,18 @@ def bind_arguments(
         known = passed(function.node.args, positional, named, int(function.receiver is not None)).known
         found |= {name: bound(resolver.argument_values(one), bindings) for name, one in known.items()}
     return {(function.node, name): _telling(values) for name, values in found.items()}
+
+
+def of_receiver(owner: Value | None, call: CallPlace, resolver: Resolver, bindings: Bindings) -> Bindings:
+    """What is known of the object whose method is called, and of what its constructor was given."""
+    if not isinstance(owner, Instance):
+        return {}
+    node, module = call
+    known = receivers.known_as(owner, node, module, resolver)
+    made = receivers.constructor(owner, resolver)
+    if made is not None and owner.call is not None:
+        known |= bind_arguments(made, owner.call.arguments, resolver, bindings)
+    return known
 
 
 def _telling(values: Values) -> Values:

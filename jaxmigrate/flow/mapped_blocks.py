@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from typing import NamedTuple
 
+from jaxmigrate.flow.axis_values import bind_arguments, of_receiver
 from jaxmigrate.flow.blocks import WHOLE, Block, Evaluator, rank_of, spec_block
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.mapped_calls import shard_calls
@@ -16,7 +17,7 @@ from jaxmigrate.program.collectives import SHARD_MAPS
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once_each
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.values import Argument
+from jaxmigrate.program.values import Argument, Partial
 
 # One matrix for each device along these, beside which a product has a dimension more than its spec speaks of.
 OWN_AXES = re.compile(r"expert|stage|pipe|layer|pop|member|ensemble|agent|island|replica|group|^(ep|pp|e)$")
@@ -64,7 +65,13 @@ def _bodies(facts: Facts, resolver: Resolver) -> list[Body]:
 def _body(found: DeviceMap, passed: list[int | None], resolver: Resolver) -> Body:
     given = [*_given(found, resolver)]
     blocks = {one.name: one.block for one in _with_ranks(given, passed) if one.block is not None}
-    inside = Evaluator(found.function.node, found.function.module, resolver, blocks)
+    function, made = found.function, found.application
+    arguments = found.mapped.arguments if isinstance(found.mapped, Partial) else ()
+    bindings = {
+        **bind_arguments(function, arguments, resolver, {}),
+        **of_receiver(function.receiver, (made.node, made.module), resolver, {}),
+    }
+    inside = Evaluator(function.node, function.module, resolver, blocks, bindings)
     inside.run()
     return Body(found, given, passed, inside)
 

@@ -94,6 +94,9 @@ def innermost(value: Value, resolver: Resolver) -> Function | None:
         case Application(callee=Function() as factory) if not isinstance(factory.node, ast.Lambda):
             returned = resolver.returned(factory)
             return returned[0] if len(returned) == 1 and isinstance(returned[0], Function) else None
+        case Instance():
+            methods = resolver.attribute(value, "__call__")
+            return methods[0] if len(methods) == 1 and isinstance(methods[0], Function) else None
     return None
 
 
@@ -112,6 +115,8 @@ def takes_blocks(found: DeviceMap, resolver: Resolver) -> bool:
                 return True
             case Partial():
                 value = value.callee
+            case Instance():
+                return found.function.receiver == value
             case _:
                 return value is found.function or value == found.function
     return False

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from jaxmigrate.flow.blocks.block import WHOLE, Block, rank_of
-from jaxmigrate.flow.blocks.evaluate import Clash, Evaluator, spec_block
+from jaxmigrate.flow.blocks.evaluate import Evaluator
+from jaxmigrate.flow.blocks.inside import Clash
 from jaxmigrate.flow.blocks.leaves import leaves
+from jaxmigrate.flow.blocks.written import spec_block
 
 __all__ = ["WHOLE", "Block", "Clash", "Evaluator", "leaves", "rank_of", "spec_block"]
