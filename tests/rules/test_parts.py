@@ -66,21 +66,27 @@ WRONG = {
         LONG,
     ),
     "moments of two": (
-        "def moments(x):\n    mu = x.mean(-1)\n    return mu, (x * x).mean(-1) - mu * mu\n"
-        "def f(x):\n    mu, var = moments(x)\n    return (x - mu[:, None]) * lax.rsqrt(var + 1e-6)[:, None]",
+        (
+            "def moments(x):\n    mu = x.mean(-1)\n    return mu, (x * x).mean(-1) - mu * mu\n"
+            "def f(x):\n    mu, var = moments(x)\n    return (x - mu[:, None]) * lax.rsqrt(var + 1e-6)[:, None]"
+        ),
         X,
     ),
     "moments of which one is of a block": (
-        "def moments(x):\n    mu = lax.pmean(x.mean(-1), 'model')\n    return (mu, jnp.mean(x * x, -1) - mu * mu)\n"
-        "def f(x):\n    both = moments(x)\n    mu, var = both\n"
-        "    return (x - mu[:, None]) * lax.rsqrt(var + 1e-6)[:, None]",
+        (
+            "def moments(x):\n    mu = lax.pmean(x.mean(-1), 'model')\n    return (mu, jnp.mean(x * x, -1) - mu * mu)\n"
+            "def f(x):\n    both = moments(x)\n    mu, var = both\n"
+            "    return (x - mu[:, None]) * lax.rsqrt(var + 1e-6)[:, None]"
+        ),
         X,
     ),
     "an object's moments along the wrong axis": (f"{NORM}f = Norm('data')", X),
     "a method of an object along the wrong axis": (f"{NORM}f = Norm(axis='data').__call__", X),
     "a dataclass's axis": (
-        "import dataclasses\n@dataclasses.dataclass\nclass Norm:\n    axis: str = 'data'\n"
-        "    def __call__(self, x):\n        return x - lax.pmean(x.mean(-1, keepdims=True), self.axis)\nf = Norm()",
+        (
+            "import dataclasses\n@dataclasses.dataclass\nclass Norm:\n    axis: str = 'data'\n"
+            "    def __call__(self, x):\n        return x - lax.pmean(x.mean(-1, keepdims=True), self.axis)\nf = Norm()"
+        ),
         X,
     ),
     "an axis by a partial": (
@@ -90,26 +96,34 @@ WRONG = {
 }
 RIGHT = {
     "moments of two, reduced": (
-        "def moments(x):\n    mu = lax.pmean(x.mean(-1), 'model')\n"
-        "    return mu, lax.pmean((x * x).mean(-1), 'model') - mu * mu\n"
-        "def f(x):\n    mu, var = moments(x)\n    return (x - mu[:, None]) * lax.rsqrt(var + 1e-6)[:, None]",
+        (
+            "def moments(x):\n    mu = lax.pmean(x.mean(-1), 'model')\n"
+            "    return mu, lax.pmean((x * x).mean(-1), 'model') - mu * mu\n"
+            "def f(x):\n    mu, var = moments(x)\n    return (x - mu[:, None]) * lax.rsqrt(var + 1e-6)[:, None]"
+        ),
         X,
     ),
     "moments of another dimension": (
-        "def moments(x):\n    return x.mean(0), x.var(0)\n"
-        "def f(x):\n    mu, var = moments(x)\n    return (x - mu) * lax.rsqrt(var + 1e-6)",
+        (
+            "def moments(x):\n    return x.mean(0), x.var(0)\n"
+            "def f(x):\n    mu, var = moments(x)\n    return (x - mu) * lax.rsqrt(var + 1e-6)"
+        ),
         'P(None, "model")',
     ),
     "an object's moments": (f"{NORM}f = Norm('model')", X),
     "an object that is given its axis later": (f"{NORM}f = Norm('data')\nf.axis = 'model'", X),
     "an axis by a partial": (
-        "def norm(x, axis='data'):\n    return x - lax.pmean(x.mean(-1, keepdims=True), axis)\n"
-        "f = partial(norm, axis='model')",
+        (
+            "def norm(x, axis='data'):\n    return x - lax.pmean(x.mean(-1, keepdims=True), axis)\n"
+            "f = partial(norm, axis='model')"
+        ),
         X,
     ),
     "a method with another object's axis": (
-        f"{NORM}class Both:\n    def __init__(self):\n        self.norm = Norm('model')\n"
-        "    def __call__(self, x):\n        return self.norm(x)\nf = Both()",
+        (
+            f"{NORM}class Both:\n    def __init__(self):\n        self.norm = Norm('model')\n"
+            "    def __call__(self, x):\n        return self.norm(x)\nf = Both()"
+        ),
         X,
     ),
     "added up first": ("def f(x, w):\n    return jax.nn.gelu(lax.psum(x @ w, 'model'))", f"{X}, {ROWS}"),
