@@ -12,7 +12,7 @@ from jaxmigrate.flow.layout.choices import OpChoice
 from jaxmigrate.flow.layout.idioms import CONSTANTS, TILES, Idioms, shape_of_constant
 from jaxmigrate.flow.layout.model import Op
 from jaxmigrate.flow.layout.objects import REPLACES
-from jaxmigrate.flow.layout.operations import OBSERVED, PRESUMED, WITHIN, is_fetched
+from jaxmigrate.flow.layout.operations import COPIED, OBSERVED, PRESUMED, WITHIN, is_fetched
 from jaxmigrate.migrate import placing, size_texts
 from jaxmigrate.migrate.keys import key_fields
 from jaxmigrate.migrate.names import FileNames
@@ -241,6 +241,9 @@ class ArrayWriter:
                 yield Replace(op.node, self._code(self.placed("$itself", split, choice.axis)))
             case "merge" if op.form == "same":
                 return
+            case "merge" if op.form == COPIED:
+                assert isinstance(op.node, ast.Call) and isinstance(op.node.func, ast.Attribute)
+                yield Replace(op.node, code("$numpy.array($x)", numpy=op.node.func.value, x=op.operand))
             case "merge" if op.sorts:
                 yield Replace(op.node, code(f"{self._jax}.tree.map(lambda x: x, $x)", x=op.operand))
             case "merge":

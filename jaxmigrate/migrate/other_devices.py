@@ -15,9 +15,12 @@ from jaxmigrate.program.once import once, once_each
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import mapped_sites
 from jaxmigrate.program.syntax import last_name
+from jaxmigrate.program.values import External
 
 ARRAYS = ("array", "asarray")
 REORDERS = ("choice", "flip", "flipud", "permutation", "reversed", "roll", "sample")
+PRINTS = ("debug", "info", "pprint", "print", "warning")
+TELLS = (*PRINTS, "len", "repr", "str")
 GROUPS = ("process_index", "host_id", "platform")  # what a process asks of devices to find its own
 
 
@@ -50,7 +53,58 @@ def _others(module: Module, resolver: Resolver) -> list[ast.expr]:
     """The expressions of a module that choose among devices, or put them in another order."""
     if "devices" not in module.text:
         return []
-    return [node for node in module.nodes if isinstance(node, ast.expr) and _is_other(node, module, resolver)]
+    others = (node for node in module.nodes if isinstance(node, ast.expr) and _is_other(node, module, resolver))
+    return [node for node in others if not _is_only_told(node, module, resolver)]
+
+
+def _is_only_told(node: ast.expr, module: Module, resolver: Resolver) -> bool:
+    """Whether a list gets one name, under which it is only shown: counted, printed, or made text device by device."""
+    parent = module.table.parents.get(node)
+    match parent:
+        case ast.Assign(targets=[ast.Name(id=name) as target], value=value) if value is node:
+            scope = module.table.scope_of[target]
+        case _:
+            return False
+    if scope.kind != "function" or scope.lookup(name) is not scope or len(scope.bindings.get(name, ())) != 1:
+        return False
+    uses = [one for one in module.table.named.get(name, ()) if isinstance(one, ast.Name) and one is not target]
+    own = [one for one in uses if module.table.scope_of[one].lookup(name) is scope]
+    return all(_is_shown(one, module, resolver) for one in own)
+
+
+def _is_shown(node: ast.expr, module: Module, resolver: Resolver) -> bool:
+    """Whether all that an expression does with a list is to show it, or each of its elements, as text or a number."""
+    parents = module.table.parents
+    parent = parents.get(node)
+    match parent:
+        case ast.comprehension(target=ast.Name(id=name), iter=ast.Name()) if parent.iter is node:
+            made = parents.get(parent)
+            element = made.elt if isinstance(made, ast.ListComp | ast.GeneratorExp) else None
+            return isinstance(element, ast.Call) and _tells(element, module, resolver) and _read_is(element, name)
+        case ast.Dict() | ast.Tuple() | ast.List() | ast.JoinedStr():
+            return _is_shown(parent, module, resolver)
+        case ast.FormattedValue():
+            return True
+        case ast.Call():
+            return node in parent.args and _tells(parent, module, resolver)
+    return isinstance(parent, ast.Expr)
+
+
+def _tells(call: ast.Call, module: Module, resolver: Resolver) -> bool:
+    """Whether a call of a library's function shows what it is given, or gives its text or length."""
+    value = resolver.value(call.func, module)
+    of_library = isinstance(value, External) and not call.keywords and bool(call.args)
+    return of_library and (last_name(call.func) in PRINTS if len(call.args) != 1 else last_name(call.func) in TELLS)
+
+
+def _read_is(call: ast.Call, name: str) -> bool:
+    """Whether a call is given what goes by a name."""
+    return [ast.dump(one) for one in call.args] == [_named(name)]
+
+
+def _named(name: str) -> str:
+    """What reading a name looks like."""
+    return ast.dump(ast.Name(name, ast.Load()))
 
 
 def _is_other(node: ast.expr, module: Module, resolver: Resolver) -> bool:
@@ -94,8 +148,8 @@ def _chooses(element: ast.expr, over: ast.comprehension, module: Module, resolve
 
 
 def _read(target: ast.expr) -> str:
-    """What reading a name looks like."""
-    return ast.dump(ast.Name(target.id, ast.Load())) if isinstance(target, ast.Name) else ""
+    """What reading the target of a loop looks like."""
+    return _named(target.id) if isinstance(target, ast.Name) else ""
 
 
 def _is_list(node: ast.expr, module: Module, resolver: Resolver) -> bool:

@@ -31,6 +31,8 @@ def _of_copy(form: str, jax: str) -> str:
             return f"({count}, *$x.shape)"
         case "ndim":
             return "$x.ndim + 1"
+        case "size":
+            return f"{count} * $x.size"
         case "1:":
             return "$x.shape"
     return f"{count} * $x.shape[0]" if form == sizes.PRODUCT else _behind(form)
@@ -50,6 +52,8 @@ def _of_split(form: str, jax: str, processes: bool) -> str:
             return f"({part}, *$x.shape[1:])"
         case "ndim":
             return "$x.ndim + 1"
+        case "size":
+            return f"$x.size // {jax}.process_count()" if processes else "$x.size"
     if form == sizes.PRODUCT:
         return f"$x.shape[0] // {jax}.process_count()" if processes else "$x.shape[0]"
     return _behind(form)

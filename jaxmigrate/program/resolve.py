@@ -529,7 +529,22 @@ class Resolver:
             found = self.value(node, module)
             if isinstance(found, Constant):
                 return found.value
-            return self._joined(node, module) if isinstance(node, ast.BinOp) else self._ranged(node, module)
+            match node:
+                case ast.BinOp():
+                    return self._joined(node, module)
+                case ast.Tuple(elts=elements) | ast.List(elts=elements):
+                    return self._listed(elements, module, kept=type(node) is ast.List)
+            return self._ranged(node, module)
+
+    def _listed(self, elements: Sequence[ast.expr], module: Module, *, kept: bool) -> object:
+        """What stands in a tuple or list with names in it, and other tuples spread; `...` where some is not known."""
+        found: list[object] = []
+        for one in elements:
+            said = self._literal(one.value if isinstance(one, ast.Starred) else one, module)
+            if said is ... or (isinstance(one, ast.Starred) and not isinstance(said, list | tuple)):
+                return ...
+            found += said if isinstance(one, ast.Starred) and isinstance(said, list | tuple) else [said]
+        return found if kept else tuple(found)
 
     def _joined(self, node: ast.BinOp, module: Module) -> object:
         """The elements of `(0,) * 5 + (None,)`, `...` for anything else."""

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.program.kept import KEPT, asked_at, lines_of_reference, lines_of_site
+from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.old_uses import unguarded_uses
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import denotes, mapped_sites, references
 
 CODE = KEPT
-OLD_BY_ARGUMENTS = frozenset({"jax.lax.psum", "jax.numpy.clip", "jax.make_mesh"})
+OLD_BY_ARGUMENTS = named("old-arguments")
 
 
 def check(facts: Facts) -> Iterator[Finding]:

@@ -144,6 +144,41 @@ def test_maps_that_are_all_given_the_same_devices_cost_no_code() -> None:
     assert "moved" not in _fixed(body + "y = f1(f0(x[:4]))\n")["main.py"]
 
 
+TOLD = """from flax import jax_utils
+from flax.training.common_utils import shard
+
+
+def main(numbers=(4, 5)):
+    devices = jax.devices()
+    chosen = [devices[i] for i in numbers]
+    {use}
+    p_step = jax.pmap(lambda w, key, x: (step(x).mean() * w, key), "i")
+    keys = jax.random.split(jax.random.PRNGKey(0), jax.local_device_count())
+    return p_step(jax_utils.replicate(jnp.ones(2)), keys, shard(np.ones((16, 2), np.float32)))
+
+
+y = main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("use", "is_global"),
+    [
+        ("print({'devices': chosen}, len(chosen))", True),
+        ("names = [str(one) for one in chosen]", True),
+        ("print(f'{chosen}')", True),
+        ("here = put(x[:2], chosen)", False),
+        ("print(chosen.pop())", False),
+        ("other = chosen", False),
+        ("names = [str(jax.device_put(x, one)) for one in chosen]", False),
+        ("names = [print for one in chosen]", False),
+    ],
+)
+def test_devices_that_are_only_told_lay_nothing_out(use: str, *, is_global: bool) -> None:
+    after = _fixed(TOLD.format(use=use), "auto")["main.py"]
+    assert ("shard_map_stacked" not in after) is is_global, after
+
+
 @pytest.mark.parametrize("together", [False, True])
 def test_what_does_not_run_with_it_costs_no_code(together: bool) -> None:
     """In a repository of several programs, the devices of one say nothing of the arrays of another."""

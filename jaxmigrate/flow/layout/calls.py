@@ -520,9 +520,23 @@ def _bind_partial(it: Interpreter, given: Given, node: ast.Call, frame: Frame) -
 def _is_of_object(given: Given) -> bool:
     """Whether `vars(x)` is of what has attributes of its own; a module in sight, and a class, are functions' values.
 
-    A module that is not in sight was reached by what is itself a reflection.
+    A module that is not in sight was reached by what is itself a reflection. A class without methods, as settings are
+    kept in, leads to no code either.
     """
-    return len(given.positional) == 1 and not given.open and not isinstance(given.positional[0], Func)
+    if len(given.positional) != 1 or given.open:
+        return False
+    value = given.positional[0]
+    return not isinstance(value, Func) or all(isinstance(one, Class) and _is_table(one) for one in value.items)
+
+
+def _is_table(cls: Class) -> bool:
+    """Whether all that a class says are names and annotated values that nothing calls."""
+    node = cls.node
+    plain = not (node.bases or node.keywords or node.decorator_list)
+    return plain and all(
+        isinstance(one, ast.Assign | ast.AnnAssign | ast.Pass) or isinstance(getattr(one, "value", None), ast.Constant)
+        for one in node.body
+    )
 
 
 def _note_reflection(it: Interpreter, name: str, node: ast.expr, frame: Frame) -> None:

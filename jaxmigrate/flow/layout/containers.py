@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from jaxmigrate.flow.layout import class_index, projections
+from jaxmigrate.flow.layout import class_index, host_arithmetic, projections
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given
@@ -132,6 +132,8 @@ def _of_tree(it: Interpreter, owner: Ref, name: str, given: Given, node: ast.exp
     if name in REPLACES and not given.positional and not given.open:
         owner.group.find().methods.add(name)
         return projections.with_fields(it, owner.group, given.named, node, frame)
+    if isinstance(node, ast.Call) and (made := host_arithmetic.method(it, owner, name, given, node, frame)) is not None:
+        return made
     if owner.is_array:
         return None
     fields = owner.shape.fields if owner.shape is not None else None

@@ -12,6 +12,7 @@ from jaxmigrate.flow.layout import (
     class_index,
     classes,
     frames,
+    host_arithmetic,
     module_names,
     phased_attributes,
     projections,
@@ -54,6 +55,21 @@ def other(it: Interpreter, node: ast.expr, frame: Frame) -> Abstract:
                 node,
                 frame.module,
             )
+    return PLAIN
+
+
+def _binary(it: Interpreter, node: ast.BinOp, frame: Frame) -> Abstract:
+    """`a + b`: arithmetic on arrays, as far as it changes none of their axes."""
+    if not isinstance(node.op, host_arithmetic.OPERATORS):
+        return other(it, node, frame)
+    operands = [(it.evaluate(one, frame), one) for one in (node.left, node.right)]
+    computed = host_arithmetic.computed(it, operands, node, frame)
+    return computed if computed is not None else _used(it, [value for value, _ in operands], node, frame)
+
+
+def _used(it: Interpreter, values: Sequence[Abstract], node: ast.expr, frame: Frame) -> Abstract:
+    """Values that take part in arithmetic which is not followed."""
+    it.block_all(values, Stacked.READ_ON_HOST.reason("takes part in arithmetic on the host"), node, frame.module)
     return PLAIN
 
 
@@ -114,6 +130,10 @@ def _yield_from(it: Interpreter, node: ast.YieldFrom, frame: Frame) -> Abstract:
 
 
 def _unary(it: Interpreter, node: ast.UnaryOp, frame: Frame) -> Abstract:
+    if isinstance(node.op, ast.USub):
+        operand = it.evaluate(node.operand, frame)
+        computed = host_arithmetic.computed(it, [(operand, node.operand)], node, frame)
+        return computed if computed is not None else _used(it, [operand], node, frame)
     if not isinstance(node.op, ast.Not):
         return other(it, node, frame)
     test(it, node.operand, frame)
@@ -243,6 +263,10 @@ def _either(it: Interpreter, node: ast.BoolOp, frame: Frame) -> Abstract:
 def _compare(it: Interpreter, node: ast.Compare, frame: Frame) -> Abstract:
     operands = [node.left, *node.comparators]
     values = [it.evaluate(operand, frame) for operand in operands]
+    if len(node.ops) == 1 and isinstance(node.ops[0], host_arithmetic.COMPARISONS):
+        computed = host_arithmetic.computed(it, [*zip(values, operands, strict=True)], node, frame)
+        if computed is not None:
+            return computed
     identity = all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops)
     nothing = any(isinstance(v, Nothing) for v in values)
     contained = all(isinstance(op, ast.In | ast.NotIn) for op in node.ops) and not is_tracked(values[0])
@@ -390,6 +414,7 @@ TRANSFERS: dict[type[ast.expr], Callable[[Interpreter, Any, Frame], Abstract]] =
     ast.Await: _await,
     ast.Yield: _yield,
     ast.YieldFrom: _yield_from,
+    ast.BinOp: _binary,
     ast.UnaryOp: _unary,
     ast.Compare: _compare,
     ast.JoinedStr: _text,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 from typing import Literal, cast
 
-from jaxmigrate.flow.layout import classes, jaxline, objects, operations, results
+from jaxmigrate.flow.layout import classes, host_arithmetic, jaxline, objects, operations, results, sizes
 from jaxmigrate.flow.layout.buffers import is_result_written
 from jaxmigrate.flow.layout.causes import NOT_ONE, Reason, Stacked
 from jaxmigrate.flow.layout.choices import Choice, Name, NamedTuple, SiteChoice
@@ -25,6 +26,11 @@ REPLICABLE = frozenset(
     {"replicate", "output", "argument", "first", "inner", "metrics", "numpy", "written", "stack", "checkpoint"}
     | {"identity", "size", "type"}
 )
+COMPUTED = frozenset({host_arithmetic.ALONE, host_arithmetic.TOGETHER})
+ON_HOST = COMPUTED | {
+    host_arithmetic.FLAT,
+    host_arithmetic.DEEP,
+}  # what host code does with arrays, and leaves as it is
 SPLIT_FIELD = Stacked.PER_DEVICE.reason("is split over the devices, while other fields of its object are replicated")
 
 
@@ -37,7 +43,7 @@ class Groups:
         self.processes = processes
         self.facts = SiteFacts(it, axis)
         self.splittable = {"split", "argument", "prefetch", "identity", "size"} | (
-            set() if processes else {"merge", "output"}
+            set() if processes else {"merge", "output", host_arithmetic.ALONE, host_arithmetic.FLAT}
         )
         self.dropped: dict[Group, Reason | Blocker] = {}
         self.copied: dict[tuple[ast.expr, int], set[str]] = {}  # the methods that copy an argument, as far as asked
@@ -79,8 +85,15 @@ class Groups:
             if op.kind == "first" and is_result_written(op.node, op.module, self.it.resolver):
                 found[op.group.find()].add("written")
         for key, group in self.it.groups.items():
-            if key[0] in ("output", "argument", "rows", *SLICED):
+            if key[0] in ("output", "argument", "rows", *SLICED, *ON_HOST):
                 found.setdefault(group.find(), set()).add(str(key[0]))
+        for op in self.it.operations.ops.values():
+            if op.kind == "size" and sizes.shows_axis(op):
+                found[op.group.find()].add(host_arithmetic.DEEP)
+        for kinds in found.values():
+            if kinds >= {host_arithmetic.FLAT, host_arithmetic.DEEP}:
+                kinds.add("merge")
+            kinds.discard(host_arithmetic.DEEP)
         return found
 
     def _join_batches(self) -> bool:
@@ -110,7 +123,7 @@ class Groups:
         """By group, the class that all its objects are of, if mapped functions give back the same."""
         found: dict[Group, set[Class | None]] = {}
         for key, group in self.it.groups.items():
-            if key[0] not in ("argument", "output", "lent"):
+            if key[0] not in ("argument", "output", "lent", *ON_HOST):
                 found.setdefault(group.find(), set()).add(self.it.maps.records.get(key[1]))
         single = {root: next(iter(kinds)) for root, kinds in found.items() if len(kinds) == 1}
         return {root: cls for root, cls in single.items() if cls is not None}
@@ -131,9 +144,15 @@ class Groups:
         kinds = self.kinds_of(root)
         if "split" in kinds or "merge" in kinds:
             return "split" if kinds <= self.splittable else None
+        if not COMPUTED.isdisjoint(kinds) and (self.processes or self._is_numpys(root, kinds)):
+            return None
         if kinds >= {"numpy", "written"} or kinds >= {"numpy", "type"} or ("type" in kinds and self._is_unseen(root)):
             return None
-        return "replicated" if kinds <= REPLICABLE else None
+        return "replicated" if kinds <= REPLICABLE | COMPUTED else None
+
+    def _is_numpys(self, root: Group, kinds: Collection[str]) -> bool:
+        """Whether arrays of a group may be numpy's, which has rules of its own for the dtypes of single numbers."""
+        return "numpy" in kinds or not self.on_host.isdisjoint(self.family_of(root))
 
     def _is_unseen(self, root: Group) -> bool:
         """Whether arrays of a group are made out of sight, so that they may be NumPy's."""
@@ -154,6 +173,10 @@ class Groups:
                 if self._is_counted(root)
                 else Stacked.RANDOM_KEY.reason("holds one random key per device")
             )
+        if host_arithmetic.FLAT in kinds and kinds.isdisjoint({"split", "merge"}):
+            return Stacked.READ_ON_HOST.reason("has all its elements put in another shape on the host")
+        if not COMPUTED.isdisjoint(kinds) and not kinds <= self.splittable:
+            return Stacked.READ_ON_HOST.reason("takes part in arithmetic on the host")
         if "split" in kinds and any(self._own(one) == "replicated" for one in self.owners.get(root, ())):
             return SPLIT_FIELD
         if "split" in kinds:

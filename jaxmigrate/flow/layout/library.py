@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from jaxmigrate.flow.layout import operations, padding, projections, read_only_copies, sizes, trusting
+from jaxmigrate.flow.layout import host_arithmetic, operations, padding, projections, read_only_copies, sizes, trusting
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.idioms import (
     CONSTANTS,
@@ -123,6 +123,8 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
         box = it.box(node)
         it.fill(box, Ref(values[0].group, leaf=True), node, frame.module)
         return Seq(box)
+    if (made := host_arithmetic.function(it, name, given, node, frame)) is not None:
+        return made
     if name == "builtins.getattr" and values and is_tracked(values[0]):
         return None
     return _of_python(it, name, given, node, frame)

@@ -39,6 +39,7 @@ OBSERVED = "observed"  # the form of what is made out of sight, so that its devi
 PRESUMED = "presumed"  # the same, where no run has shown that it has one
 SCALARS = named("scalar")
 FETCHES = named("scalar", "fetches", "host-number")
+COPIED = "copied"  # the form of what joins the rows of an array in a copy that is numpy's
 WITHIN = "within"  # the form of what is taken out of the first device's slice in the same subscript: `x[0, 1]`
 NAMINGS = ("def", "class", "import", "from")  # what binds a name without a value
 NUMBER_SPECS = tuple("bdoxXeEfFgGn%")

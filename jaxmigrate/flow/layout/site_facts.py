@@ -129,8 +129,10 @@ class SiteFacts:
         value = self.it.resolver.literal(argument)
         if isinstance(value, list | tuple):
             static = self.positions(node, "static_broadcasted_argnums") or ()
-            zero = all(v is None or (v == 0 and not isinstance(v, bool)) or i in static for i, v in enumerate(value))
-            return (*value, *named) if len(value) == count and zero else None
+            rest = range(len(value), count)  # static arguments may come last unsaid
+            axes = [*(None if i in static else _of_tree(v) for i, v in enumerate(value)), *(None for _ in rest)]
+            known = len(axes) == count and not any(axis is ... for axis in axes) and {*rest} <= {*static}
+            return (*(0 if axis == 0 else None for axis in axes), *named) if known else None
         return (0,) * count + named if value == 0 and value is not None else None
 
     def positions(self, node: ast.expr, keyword: str) -> tuple[int, ...] | None:
@@ -143,3 +145,12 @@ class SiteFacts:
         found = listed(self.it.sites[node], keyword, self.it.resolver)
         first = self.counts.get(node, 0) - len(self.it.maps.by_keyword.get(node, ()))
         return tuple(i for i in found if i < first) if found is not None else None
+
+
+def _of_tree(axes: object) -> object:
+    """The axis that all arrays of an argument are mapped over, 0 or None; `...` where it is another or they differ."""
+    if axes is None or (axes == 0 and not isinstance(axes, bool)):
+        return axes
+    inner = [*axes.values()] if isinstance(axes, dict) else axes if isinstance(axes, list | tuple) else ()
+    found = [_of_tree(one) for one in inner]
+    return found[0] if found and all(one == found[0] for one in found) else ...

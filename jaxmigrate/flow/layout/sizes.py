@@ -11,11 +11,11 @@ import ast
 from jaxmigrate.flow.layout import class_index, operations
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
-from jaxmigrate.flow.layout.model import Frame
+from jaxmigrate.flow.layout.model import Frame, Op
 from jaxmigrate.flow.layout.values import Abstract, Blocker, Ref
 from jaxmigrate.program.syntax import is_repeatable
 
-READ = frozenset({"shape", "ndim"})
+READ = frozenset({"shape", "ndim", "size"})
 PRODUCT = "product"  # the form of `x.shape[0] * x.shape[1]`
 LENGTH = "len"  # of `len(x)`
 
@@ -37,6 +37,17 @@ def length(it: Interpreter, owner: Abstract, node: ast.expr, frame: Frame) -> bo
         return False
     _note(it, owner, node, node.args[0], LENGTH, frame)
     return True
+
+
+def shows_axis(op: Op) -> bool:
+    """Whether a size that is read shows that the array has an axis behind that of the devices: else this raises."""
+    if op.form == "shape":
+        above = op.module.table.parents.get(op.node)
+        targets = above.targets if isinstance(above, ast.Assign) else []
+        return any(
+            isinstance(t, ast.Tuple) and sum(not isinstance(e, ast.Starred) for e in t.elts) > 1 for t in targets
+        )
+    return op.form == PRODUCT or (op.form.rstrip(":").isdigit() and int(op.form.rstrip(":")) > op.form.endswith(":"))
 
 
 def read_plain(it: Interpreter, node: ast.Attribute, frame: Frame) -> None:

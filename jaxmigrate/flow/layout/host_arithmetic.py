@@ -1,0 +1,125 @@
+"""Host code that computes with stacked arrays element by element, or puts all their elements in another shape.
+
+Arithmetic with a number gives each element the same in any layout, so that its result has the layout of its operand; two
+arrays of which every device has the same copies keep theirs in each other's company. The elements of a batch stand in
+one order whether it has a device axis or not: `x.reshape(...)` of all of it gives the same, where x has an axis to split.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from jaxmigrate.flow.layout import class_index, operations
+from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.model import Frame, Given
+from jaxmigrate.flow.layout.values import NOTHING, PLAIN, Abstract, Nothing, Ref, groups_in, is_tracked
+from jaxmigrate.program.library import named
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.trust import Assumption
+from jaxmigrate.program.values import Constant, External
+
+ALONE, TOGETHER = "elementwise", "pairwise"  # an array with numbers; several arrays
+FLAT, DEEP = "flat", "deep"  # reshaped as a whole; of which some read shows that each device has an axis of it
+OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
+COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+NUMBERS = named("gives-number")
+MAPS = named("elementwise")
+SHAPES_ALL = named("reshapes-all")
+JOINS = named("joins-rows")
+METHODS = frozenset({"clip", "round"})
+RESHAPES = frozenset({"flatten", "ravel", "reshape"})
+
+
+def computed(
+    it: Interpreter, operands: Sequence[tuple[Abstract, ast.expr]], node: ast.expr, frame: Frame
+) -> Abstract | None:
+    """What arithmetic gives that changes no axis of the arrays among its operands; None where it may be another."""
+    arrays = [value for value, _ in operands if not _is_plain(value)]
+    plain = [one for value, one in operands if _is_plain(value)]
+    if not arrays or not all(isinstance(value, Ref | Nothing) for value in arrays):
+        return None
+    if not all(is_number(it, one, frame.module) for one in plain):
+        return None
+    refs = [value for value in arrays if isinstance(value, Ref)]
+    if not all(one.is_array for one in refs) or len(refs) < len(arrays):
+        waits = not it.final and all(isinstance(one, Ref) or not one.none for one in arrays if isinstance(one, Nothing))
+        return NOTHING if waits and all(one.is_array for one in refs) else None
+    group = it.joined_group(ALONE if len(refs) == 1 else TOGETHER, node, frame.context)
+    for one in refs:
+        it.changed |= one.group.flatten()
+        it.changed |= group.unify(one.group)
+    return Ref(group, leaf=True)
+
+
+def _is_plain(value: Abstract) -> bool:
+    return not isinstance(value, Nothing) and not is_tracked(value)
+
+
+def is_number(it: Interpreter, node: ast.expr, module: Module) -> bool:
+    """Whether an expression is certainly one number of Python's."""
+    match node:
+        case ast.UnaryOp(operand=operand):
+            return is_number(it, operand, module)
+        case ast.BinOp(left=left, right=right):
+            return is_number(it, left, module) and is_number(it, right, module)
+        case ast.Call(func=func):
+            value = it.resolver.value(func, module)
+            return isinstance(value, External) and value.name in NUMBERS
+    found = it.resolver.value(node, module)
+    return isinstance(found, Constant) and isinstance(found.value, int | float)
+
+
+def function(it: Interpreter, name: str, given: Given, node: ast.Call, frame: Frame) -> Abstract | None:
+    """A function of a library that computes element by element, or puts the elements in another shape."""
+    values = given.positional
+    if name in MAPS and not given.open and set(given.named) <= {"a_max", "a_min", "max", "min"}:
+        pairs = [(value, node.args[i]) for i, value in enumerate(values)]
+        named_ones = [(given.named[k.arg], k.value) for k in node.keywords if k.arg in given.named]
+        result = computed(it, [*pairs, *named_ones], node, frame)
+        if not name.startswith("jax."):
+            it.lending.on_host.update(groups_in(result) if result is not None else ())
+        return result
+    if name in SHAPES_ALL and values and isinstance(values[0], Ref) and not any(map(is_tracked, [*values[1:]])):
+        return None if set(given.named) - {"shape", "newshape"} else flat(it, values[0], node, frame)
+    if name in JOINS and len(values) == 1 and _is_along_first(node) and isinstance(values[0], Ref):
+        return _joined(it, name, values[0], node, frame)
+    return None
+
+
+def method(it: Interpreter, owner: Ref, name: str, given: Given, node: ast.Call, frame: Frame) -> Abstract | None:
+    """The same of a method of an array."""
+    if given.open or any(map(is_tracked, given.everything())):
+        return None
+    if name in RESHAPES and not given.named:
+        return flat(it, owner, node, frame)
+    if name in METHODS and owner.is_array:
+        numbers = all(is_number(it, one, frame.module) for one in (*node.args, *(k.value for k in node.keywords)))
+        return computed(it, [(owner, node)], node, frame) if numbers else None
+    return None
+
+
+def flat(it: Interpreter, owner: Ref, node: ast.expr, frame: Frame) -> Abstract:
+    """All elements of an array in another shape."""
+    it.changed |= owner.group.flatten()
+    it.changed |= it.joined_group(FLAT, node, frame.context).unify(owner.group)
+    if it.trust.likely:
+        says = f"what `{ast.unparse(node)}` takes has more than one number for each device"
+        it.lean([owner], Assumption("likely", "splits", "", says, frame.module, node))
+        it.changed |= it.joined_group(DEEP, node, frame.context).unify(owner.group)
+    return PLAIN
+
+
+def _joined(it: Interpreter, name: str, value: Ref, node: ast.Call, frame: Frame) -> Abstract | None:
+    """`jnp.concatenate(x)` of one array, whose rows have an axis each: else it raises."""
+    if not value.is_array or class_index.is_property(it, "shape"):
+        return None
+    of_numpy = not name.startswith("jax.")
+    if of_numpy and not isinstance(node.func, ast.Attribute):
+        return None
+    return operations.merge(it, value, node, node.args[0], operations.COPIED if of_numpy else "reshape", frame)
+
+
+def _is_along_first(node: ast.Call) -> bool:
+    """Whether a call says no axis but the first."""
+    return all(k.arg == "axis" and isinstance(k.value, ast.Constant) and k.value.value == 0 for k in node.keywords)
