@@ -242,7 +242,8 @@ class ArrayWriter:
             case "merge" if op.form == "same":
                 return
             case "merge" if op.form == COPIED:
-                assert isinstance(op.node, ast.Call) and isinstance(op.node.func, ast.Attribute)
+                assert isinstance(op.node, ast.Call)
+                assert isinstance(op.node.func, ast.Attribute)
                 yield Replace(op.node, code("$numpy.array($x)", numpy=op.node.func.value, x=op.operand))
             case "merge" if op.sorts:
                 yield Replace(op.node, code(f"{self._jax}.tree.map(lambda x: x, $x)", x=op.operand))

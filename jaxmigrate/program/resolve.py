@@ -7,7 +7,7 @@ for all of them that can reach where it is read. What cannot be followed is `UNK
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
 from jaxmigrate.program.arguments import call_arguments

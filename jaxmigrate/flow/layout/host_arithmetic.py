@@ -1,8 +1,8 @@
 """Host code that computes with stacked arrays element by element, or puts all their elements in another shape.
 
-Arithmetic with a number gives each element the same in any layout, so that its result has the layout of its operand; two
-arrays of which every device has the same copies keep theirs in each other's company. The elements of a batch stand in
-one order whether it has a device axis or not: `x.reshape(...)` of all of it gives the same, where x has an axis to split.
+Arithmetic with a number gives each element the same in any layout, so that its result has the layout of its operand;
+two arrays of which every device has the same copies keep theirs in each other's company. The elements of a batch stand
+in one order, whether it has a device axis or not: a reshape of all of it gives the same, where it has an axis to split.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def computed(
         return None
     refs = [value for value in arrays if isinstance(value, Ref)]
     if not all(one.is_array for one in refs) or len(refs) < len(arrays):
-        waits = not it.final and all(isinstance(one, Ref) or not one.none for one in arrays if isinstance(one, Nothing))
+        waits = not it.final and not any(isinstance(one, Nothing) and one.none for one in arrays)
         return NOTHING if waits and all(one.is_array for one in refs) else None
     group = it.joined_group(ALONE if len(refs) == 1 else TOGETHER, node, frame.context)
     for one in refs:
@@ -75,7 +75,7 @@ def function(it: Interpreter, name: str, given: Given, node: ast.Call, frame: Fr
     values = given.positional
     if name in MAPS and not given.open and set(given.named) <= {"a_max", "a_min", "max", "min"}:
         pairs = [(value, node.args[i]) for i, value in enumerate(values)]
-        named_ones = [(given.named[k.arg], k.value) for k in node.keywords if k.arg in given.named]
+        named_ones = [(given.named[k.arg], k.value) for k in node.keywords if k.arg is not None]
         result = computed(it, [*pairs, *named_ones], node, frame)
         if not name.startswith("jax."):
             it.lending.on_host.update(groups_in(result) if result is not None else ())
