@@ -72,6 +72,26 @@ class MapParts:
             axis=self.axis(plan),
         )
 
+    def bound(
+        self, plan: MapPlan, fun: str | ast.expr, *, by_keyword: bool
+    ) -> tuple[str | ast.expr | Code, MapPlan]:
+        """What is mapped with its static arguments bound, and the map of the others; as it is where they mix.
+
+        First ones are bound by position, last ones by keyword where that may be. A single one stays among specs that
+        are not the same.
+        """
+        names, static = plan.names, [array.static for array in plan.inputs]
+        if names is None or plan.whole_in or plan.by_name or all(static) or not any(static):
+            return fun, plan
+        first, last = static.index(False), len(static) - static[::-1].index(False)
+        if any(static[first:last]) or (last < len(static) and not by_keyword) or len(names) != len(static):
+            return fun, plan
+        rest, partial = plan.part(first, last), self.names.of("functools.partial")
+        if partial.partition(".")[0] in names or (sum(static) == 1 and self.specs(rest).inputs().startswith("(")):
+            return fun, plan
+        given = ["$fun", *names[:first], *(f"{name}={name}" for name in names[last:])]
+        return code(f"{partial}({', '.join(given)})", fun=fun), rest
+
     def options(self, plan: MapPlan, layout: str | Part = "") -> tuple[str, dict[str, str | Part]]:
         """The keywords of jax.jit; `layout` is that of what the map itself brings to all devices.
 
@@ -198,7 +218,7 @@ class MapParts:
         fields = any(a.is_open for a in plan.inputs)
         return plan.by_rows or fields or plan.given_by_keyword or bool(plan.by_keyword)
 
-    def wrapped(self, plan: MapPlan, mapped: str | ast.expr, named: str = "") -> Code:
+    def wrapped(self, plan: MapPlan, mapped: str | Part, named: str = "") -> Code:
         """A function that cannot be changed, with one around it that drops and puts back the mapped axis."""
         name, more = self.shared.name("per_device"), self.wrapper_specs(plan, named)
         if more:
@@ -233,7 +253,7 @@ class MapParts:
         )
 
     def whole(
-        self, plan: MapPlan, mapped: str | ast.expr, first: str, specs: str, *, wrapped: bool, common: str = ""
+        self, plan: MapPlan, mapped: str | Part, first: str, specs: str, *, wrapped: bool, common: str = ""
     ) -> Code:
         """The shard_map of a function, with the one around it where it cannot be changed itself.
 

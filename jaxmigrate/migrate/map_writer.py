@@ -43,7 +43,7 @@ from jaxmigrate.program.operations import (
     code,
 )
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.sites import is_decorator, listed
+from jaxmigrate.program.sites import is_decorator, listed, mapped_function
 from jaxmigrate.program.syntax import last_name
 
 Named = ast.FunctionDef | ast.AsyncFunctionDef
@@ -149,17 +149,16 @@ class MapWriter:
         found = self._enclosed(plan, function, inner, below=bool(below)) if body is not None else None
         if body is None or found is None:
             return False
-        names = plan.names
-        fun, plan = found
-        signature = ", ".join(names) if names is not None else "*args"
-        given = ", ".join(plan.names) if plan.names is not None else "*args"
+        fun, around = found
+        signature = ", ".join(plan.names) if plan.names is not None else "*args"
+        given = ", ".join(around.names) if around.names is not None else "*args"
         self.operations += body
         self.parts.names.taken.add(inner)
         if scope.kind == "class":
             self.methods.add(inner)
-        statements = self.parts.field_specs(plan)
-        specs = self._specs_above(plan, function)
-        mapped = self.parts.shard_map(plan, fun, self.parts.rows_of(plan, plan.names), specs)
+        statements = self.parts.field_specs(around)
+        specs = self._specs_above(around, function)
+        mapped = self.parts.shard_map(around, fun, self.parts.rows_of(around, around.names), specs)
         text = f"def {function.name}({signature}):\n" + "".join(f"    {line}\n" for line in statements)
         parts: dict[str, str | Part] = {"mapped": mapped, "axis": self.parts.axis(plan)}
         self.operations.append(
@@ -203,14 +202,14 @@ class MapWriter:
 
     def _enclosed(
         self, plan: MapPlan, function: Named, inner: str, *, below: bool
-    ) -> tuple[str | Code, MapPlan] | None:
+    ) -> tuple[str | Part, MapPlan] | None:
         """What is mapped within the function that takes a decorated one's place, and how; `below` other decorators."""
         scope = self.module.table.scope_of[function]
         if scope.kind != "class":
             if inner in self.methods or (plan.names is None and (plan.static or plan.by_keyword)):
                 return None
             if not below:
-                return inner, plan
+                return self._bound_static(plan, inner, function)
             return (self.parts.wrapped(plan, inner), plan.around) if plan.drops else None
         holder = scope.node
         others = [d for d in function.decorator_list if d is not plan.site.node]
@@ -219,16 +218,17 @@ class MapWriter:
             return None
         by_class = f"{holder.name}.{inner}" if holder in self.module.tree.body else ""
         if not static and not plan.whole_in and plan.inputs[0].static:
-            fun = self._of_object(function, holder, plan.names[0], inner)
-            return (fun, _without_first(plan)) if fun else None
+            if not may_be_overridden(function, holder, self.resolver):
+                rest = plan.part(1, len(plan.inputs))
+                return self._bound_static(rest, f"{plan.names[0]}.{inner}", function)
+            top = by_class and len(self.module.table.root.bindings.get(holder.name, ())) == 1
+            return self._bound_static(plan, by_class, function) if top else None  # objects of others may come by
         return (by_class, plan) if by_class else None  # the object is one of the arrays, where it is not static
 
-    def _of_object(self, function: Named, holder: ast.ClassDef, own: str, inner: str) -> str:
-        """The source of a method of an object; of its class by name where objects of others may come by."""
-        if not may_be_overridden(function, holder, self.resolver):
-            return f"{own}.{inner}"
-        top = holder in self.module.tree.body and len(self.module.table.root.bindings.get(holder.name, ())) == 1
-        return f"{self.parts.names.of('functools.partial')}({holder.name}.{inner}, {own})" if top else ""
+    def _bound_static(self, plan: MapPlan, fun: str, function: Named) -> tuple[str | Part, MapPlan]:
+        """What is mapped with its static arguments, and the map of the others."""
+        by_position = {one.arg for one in function.args.posonlyargs}
+        return self.parts.bound(plan, fun, by_keyword=by_position.isdisjoint(plan.names or ()))
 
     def _body(self, plan: MapPlan) -> list[Operation] | None:
         """What changes in the mapped function itself, None where it cannot be changed."""
@@ -411,18 +411,24 @@ class MapWriter:
         wrapped: bool,
         bound: ast.expr | None = None,
         is_marked: bool = True,
+        is_wrapper: bool = False,
     ) -> Code:
         """A function with a name that maps what is mapped each time that it is traced; `bound` gets its name first."""
         if wrapped and (own := self.above.wrapper(plan, mapped)) is not None:
             first = "" if bound is None else f"{mapped} = $bound\n"
-            inner = self._definition(plan.around, own[0], name, wrapped=False, is_marked=is_marked)
+            inner = self._definition(
+                plan.around, own[0], name, wrapped=False, is_marked=is_marked, is_wrapper=plan.names is not None
+            )
             every = {**own[1].parts, **inner.parts}
             return Code(f"{first}{inner.text}\n\n{own[1].text}", every if bound is None else {**every, "bound": bound})
-        names = plan.names
-        signature, given = passed(plan)
+        signature, _ = passed(plan)
         open_fields = self.parts.field_specs(plan)
         said, specs = ({}, "") if open_fields else self.above.specs(plan, wrapped=wrapped, local=True)
-        made = self.parts.whole(plan, mapped, self.parts.rows_of(plan, names), specs, wrapped=wrapped)
+        around: tuple[str | Part, MapPlan] = mapped, plan
+        if not (wrapped or said):
+            around = self.parts.bound(plan, mapped, by_keyword=is_wrapper or self._has_such_names(plan))
+        fun, rest = around
+        made = self.parts.whole(rest, fun, self.parts.rows_of(rest, rest.names), specs, wrapped=wrapped)
         inside = "".join(f"    {line}\n" for line in open_fields)
         mark = self.ids[plan.site.node] if is_marked else None
         decorators = self.parts.jit_decorators(plan, mark, specs, is_local=not plan.lays_out)
@@ -432,11 +438,17 @@ class MapWriter:
         named_first = "".join(f"{one} = {text}\n" for one, text in said.items())
         if bound is not None:
             named_first, parts["bound"] = f"{mapped} = $bound\n{named_first}", bound
-        text = f"{named_first}{heads}def {function}({signature}):\n{inside}    return $mapped({given})"
+        text = f"{named_first}{heads}def {function}({signature}):\n{inside}    return $mapped({passed(rest)[1]})"
         if plan.lays_out:
             text += "\n\n\n" + self._putting(plan, name, function, specs)
             parts["everywhere"] = self.parts.everywhere(plan)
         return code(text, mapped=made, axis=self.parts.axis(plan), **parts)
+
+    def _has_such_names(self, plan: MapPlan) -> bool:
+        """Whether the mapped function takes its arguments by the names that they have around it."""
+        function, _ = mapped_function(plan.site, self.resolver)
+        known = function.passed_names() if function is not None and not function.node.args.posonlyargs else []
+        return plan.names is not None and known[: len(plan.names)] == [*plan.names]
 
     def _putting(self, plan: MapPlan, name: str, inner: str, specs: str) -> str:
         """The source of a function that brings to all devices what is the same on them, as pmap does, and maps all."""
@@ -532,7 +544,3 @@ class MapWriter:
         text = f"({signature}):\n    {TOLD}\n{first}    return {local or '$made'}"
         return code(text, made=made, axis=self.parts.axis(plan), **parts)
 
-
-def _without_first(plan: MapPlan) -> MapPlan:
-    names = plan.names[1:] if plan.names is not None else None
-    return replace(plan, inputs=plan.inputs[1:], names=names)

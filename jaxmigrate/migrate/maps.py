@@ -130,6 +130,12 @@ class MapPlan:
         """The map of a function around the mapped one, which takes all by position."""
         return replace(self, by_name=(), paired=self.any_keywords)
 
+    def part(self, first: int, last: int) -> MapPlan:
+        """The map of the arguments from one place to another, where the others are bound already."""
+        names = self.names[first:last] if self.names is not None else None
+        outputs = tuple(replace(one, like=one.like - first) if one.fields else one for one in self.outputs)
+        return replace(self, inputs=self.inputs[first:last], outputs=outputs, names=names)
+
     @property
     def plain(self) -> bool:
         """Whether all arguments and all outputs drop their first axis."""

@@ -88,6 +88,34 @@ def main():
     a, b, c = rows(), rows(2.0), rows(3.0)
     return step(a, b, c, 0.5, 3), make(2)(a, b, c, a, 0.5, np.float32(2))
 """,
+    "static arguments at either end": """
+@functools.partial(jax.pmap, axis_name="i", static_broadcasted_argnums=(0, 1, 4))
+def step(k, op, a, b, n):
+    return lax.psum(a * b, "i") * k + op(b) * n
+@functools.partial(jax.pmap, axis_name="i", static_broadcasted_argnums=(1, 3))
+def between(a, k, b, n):
+    return a * k - lax.pmean(b, "i") * n
+@functools.partial(jax.pmap, axis_name="i", static_broadcasted_argnums=(1, 2))
+def by_place(a, k, n, /):
+    return lax.psum(a, "i") * k ** n
+@functools.partial(jax.pmap, axis_name="i", static_broadcasted_argnums=0)
+def renamed(functools, a):
+    return lax.pmax(a, "i") * functools
+def power(a, k, n):
+    return lax.pmean(a ** k, "i") * n
+p_power = jax.pmap(power, axis_name="i", static_broadcasted_argnums=(1, 2))
+class Model:
+    def __init__(self, scale):
+        self.scale = scale
+    @functools.partial(jax.pmap, axis_name="i", static_broadcasted_argnums=(0, 3), donate_argnums=(1,))
+    def run(self, a, b, n):
+        return lax.psum(a, "i") * self.scale, b * n
+def main():
+    a, b = rows(), rows(2.0)
+    for n in (2, 3):
+        yes = step(n, jnp.tanh, a, b, 3), between(a, 2, b, n), by_place(a, 2, n), p_power(a, 2, n), renamed(n, a)
+    return yes, [Model(2.0).run(a + 0, b, n) for n in (2, 2, 3)]
+""",
     "a method that each class has its own of": """
 class Base:
     def run(self, x):
@@ -241,3 +269,14 @@ def test_a_map_made_at_import_brings_what_one_device_holds_to_all() -> None:
 def test_long_specs_of_decorated_functions_are_said_once() -> None:
     text = after("decorated functions with long specs")["main.py"]
     assert text.count('in_specs=(P("i"), P("i"), P("i")') == 2
+
+
+def test_static_arguments_are_bound_where_the_map_is_made() -> None:
+    text = after("static arguments at either end")["main.py"]
+    for bound in (
+        "functools.partial(step_per_device, k, op, n=n)",
+        "functools.partial(power, k=k, n=n)",
+        "functools.partial(self.run_per_device, n=n)",
+    ):
+        assert bound in text
+    assert text.count(", None") == 2  # one among others, and those that are taken by position alone
