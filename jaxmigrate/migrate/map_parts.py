@@ -72,9 +72,7 @@ class MapParts:
             axis=self.axis(plan),
         )
 
-    def bound(
-        self, plan: MapPlan, fun: str | ast.expr, *, by_keyword: bool
-    ) -> tuple[str | ast.expr | Code, MapPlan]:
+    def bound(self, plan: MapPlan, fun: str | ast.expr, *, by_keyword: bool) -> tuple[str | ast.expr | Code, MapPlan]:
         """What is mapped with its static arguments bound, and the map of the others; as it is where they mix.
 
         First ones are bound by position, last ones by keyword where that may be. A single one stays among specs that

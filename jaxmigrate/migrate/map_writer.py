@@ -35,6 +35,7 @@ from jaxmigrate.program.operations import (
     DropStatement,
     Enclose,
     Marked,
+    NameArgument,
     Operation,
     Part,
     Redecorate,
@@ -255,7 +256,7 @@ class MapWriter:
         mapped = site.mapped.expression if site.mapped is not None else None
         if mapped is None or site.mapped is None or site.mapped.module is not self.module:
             return False
-        plan = self._with_mesh(plan)
+        plan = self._by_place(self._with_mesh(plan))
         if self.parts.local(plan) is None:
             return False
         own = plan.choice is None and (plan.by_name or plan.any_keywords)
@@ -266,6 +267,17 @@ class MapWriter:
             return False
         self.operations += body or []
         return True
+
+    def _by_place(self, plan: MapPlan) -> MapPlan:
+        """A map that is called where it is made, and nowhere else, is given by place what it was given by keyword."""
+        call = self.module.table.parents.get(plan.site.node)
+        if not (isinstance(call, ast.Call) and call.func is plan.site.node and plan.given_by_keyword):
+            return plan
+        given, names = tuple(one.arg for one in call.keywords), plan.names or ()
+        if plan.donated is not None or plan.static or plan.by_keyword or given != names[-len(given) :]:
+            return plan
+        self.operations += [NameArgument(call, one, "") for one in call.keywords]
+        return replace(plan, given_by_keyword=False)
 
     def _placed(self, plan: MapPlan, mapped: ast.expr, *, wrapped: bool) -> bool:
         """Writes a map that is no decorator in the form that its place asks for."""
@@ -543,4 +555,3 @@ class MapWriter:
         signature = ", ".join([FUN, *parameters(plan)])
         text = f"({signature}):\n    {TOLD}\n{first}    return {local or '$made'}"
         return code(text, made=made, axis=self.parts.axis(plan), **parts)
-

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from dataclasses import dataclass
+from typing import cast
 
 from jaxmigrate.migrate.maps import MapPlan
 from jaxmigrate.migrate.names import names_in
 from jaxmigrate.program.modules import Module, Project
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.scopes import FunctionNode, Scope, all_parameters
+from jaxmigrate.program.scopes import FunctionNode, Scope, ScopeTable, all_parameters
 from jaxmigrate.program.values import External, Function
 
 LOOPS = ast.For | ast.While | ast.AsyncFor | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
@@ -68,7 +70,7 @@ class RunsAgain:
         node: ast.AST = site
         parent = table.parents.get(site)
         while parent is not None and parent is not lifetime:
-            if isinstance(parent, LOOPS) and node is not getattr(parent, "iter", None):
+            if isinstance(parent, LOOPS) and node is not getattr(parent, "iter", None) and not _binds(parent, mapped):
                 return True
             if isinstance(parent, FunctionNode) and _runs(parent, node):
                 name = mapped.id if isinstance(mapped, ast.Name) else None
@@ -163,9 +165,10 @@ class RunsAgain:
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
             function = table.scope_of[site].function()
             outer = function.outer_names if function is not None else set()
-            return statement.value is not site or not all(
-                isinstance(one, ast.Name) and one.id not in outer for one in targets
-            )
+            names = [one.id for one in targets if isinstance(one, ast.Name) and one.id not in outer]
+            if statement.value is not site or len(names) < len(targets):
+                return True
+            return function is not None and any(_is_given_back(name, function, table) for name in names)
         return True
 
     def _is_called_again(
@@ -178,7 +181,7 @@ class RunsAgain:
             return False
         seen = {*seen, function.name}
         nested = module.table.scope_of[function].kind == "function"
-        count = 0
+        count, scripts = 0, Counter[Module]()
         for other in (module,) if nested else self.project.program:
             for node in () if _is_test(other) else other.table.named.get(function.name, ()):
                 parent = other.table.parents.get(node)
@@ -186,11 +189,16 @@ class RunsAgain:
                     if nested:
                         return True  # it is handed on
                     continue
-                count += 1
-                if (count > 1 and not kept) or self._call_runs_again(parent, seen, other, kept=kept):
+                if other.table.scope_of[parent].function() is None:
+                    scripts[other] += 1  # a program of its own
+                else:
+                    count += 1
+                if (count + max(scripts.values(), default=0) > 1 and not kept) or self._call_runs_again(
+                    parent, seen, other, kept=kept
+                ):
                     return True
         takes_functions = mapped is not None and mapped in _parameters(function)  # it drives nothing
-        return not (count or kept or nested or (_has_loop(function) and not takes_functions))
+        return not (count or scripts or kept or nested or (_has_loop(function) and not takes_functions))
 
     def _call_runs_again(self, call: ast.Call, seen: set[str], module: Module, *, kept: bool) -> bool:
         """Whether a call runs more than once; a `kept` map is what it gives, which need not be kept there."""
@@ -204,6 +212,27 @@ class RunsAgain:
                 return self._is_called_again(parent, seen, module, kept=kept)
             below, parent = parent, module.table.parents.get(parent)
         return False
+
+
+def _binds(loop: ast.AST, mapped: ast.expr) -> bool:
+    """Whether a loop takes what is mapped, or the object that has it, from one thing after another."""
+    bound = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)} if isinstance(loop, ast.For) else set()
+    return any(name.id in bound for name in names_in([mapped]))
+
+
+def _is_given_back(name: str, function: Scope, table: ScopeTable, seen: frozenset[str] = frozenset()) -> bool:
+    """Whether a function gives back a variable of its own, or a function within that reads it."""
+    for node in () if name in seen else table.named.get(name, ()):
+        inner, below = table.scope_of[node], cast("ast.AST", node)
+        if inner.lookup(name) is not function:
+            continue
+        while inner is not function and inner.parent is not None:
+            inner, below = inner.parent, inner.node
+        if isinstance(table.statement_of(below), ast.Return):
+            return True
+        if isinstance(below, ast.FunctionDef) and _is_given_back(below.name, function, table, seen | {name}):
+            return True
+    return False
 
 
 def _is_plain(plan: MapPlan) -> bool:

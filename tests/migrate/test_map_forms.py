@@ -88,6 +88,20 @@ def main():
     a, b, c = rows(), rows(2.0), rows(3.0)
     return step(a, b, c, 0.5, 3), make(2)(a, b, c, a, 0.5, np.float32(2))
 """,
+    "keywords where the map is made": """
+class Tester:
+    def __init__(self, scale):
+        self.scale = scale
+    def init(self, *, params, **more):
+        return lax.pmean(params["w"], "i") * self.scale + sum(more.values())
+def mixed(x, /, y, z=1.0):
+    return lax.psum(x * y, "i") - z
+def main():
+    found = []
+    for tester in (Tester(2.0), Tester(3.0)):
+        found.append(jax.pmap(tester.init, axis_name="i")(params={"w": rows()}, b=rows(2.0), a=rows(3.0)))
+    return found, jax.pmap(mixed, "i")(rows(), y=rows(4.0), z=rows(2.0))
+""",
     "static arguments at either end": """
 @functools.partial(jax.pmap, axis_name="i", static_broadcasted_argnums=(0, 1, 4))
 def step(k, op, a, b, n):
@@ -279,4 +293,11 @@ def test_static_arguments_are_bound_where_the_map_is_made() -> None:
         "functools.partial(self.run_per_device, n=n)",
     ):
         assert bound in text
-    assert text.count(", None") == 2  # one among others, and those that are taken by position alone
+    assert text.count("None") == 4  # one among others, two that are taken by position alone, a name that is hidden
+
+
+def test_what_is_given_by_keyword_where_the_map_is_made_is_given_by_place() -> None:
+    text = after("keywords where the map is made")["main.py"]
+    assert '({"w": rows()}, rows(2.0), rows(3.0))' in text
+    assert "(rows(), rows(4.0), rows(2.0))" in text
+    assert "lru_cache" not in text

@@ -61,6 +61,24 @@ ONCE = {
 evaluate = abs
 print(once(jnp.ones((8, 2))))
 """,
+    "of each object of a loop": """for one in (Model(), Model()):
+    y = jax.pmap(one.apply)(jnp.ones((8, 2)))
+
+
+evaluate = abs
+""",
+    "for a function that is given back": """def make(fun):
+    p_fun = jax.pmap(fun, 'i')
+    def one(x):
+        return p_fun(x)
+    def each(xs):
+        return [one(x) for x in xs]
+    return each
+
+
+evaluate = abs
+print(make(step)([jnp.ones((8, 2))]), make(step)([]))
+""",
     "of a new function": "def evaluate(x):\n    return jax.pmap(lambda x: step(x), 'i')(x)\n",
     "of a function of its own": "def evaluate(x):\n    def own(x):\n        return x\n    return jax.pmap(own)(x)\n",
 }
@@ -113,6 +131,14 @@ def test_what_runs_again_is_mapped_once(name: str) -> None:
 @pytest.mark.parametrize("name", ONCE)
 def test_what_does_not_is_mapped_in_place(name: str) -> None:
     assert "\ndef sharded" not in shown(ONCE[name])
+
+
+def test_scripts_that_call_a_function_once_each_do_not_run_it_again() -> None:
+    library = HEAD + "def first(model):\n    return jax.pmap(model.apply)(jnp.ones((8, 2)))\n"
+    script = "from library import Model, first\nprint(first(Model()))\n"
+    found = fix_files({"library.py": library, "one.py": script, "two.py": script})["library.py"]
+    assert "lru_cache" not in found
+    assert "lru_cache" in fix_files({"library.py": library, "one.py": script + "print(first(Model()))\n"})["library.py"]
 
 
 @pytest.mark.parametrize("name", KEPT)
