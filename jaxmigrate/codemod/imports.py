@@ -285,8 +285,8 @@ def _inserted(body: Body, group: Sequence[Import], line: int) -> None:
         return
     sections = _sections(body, indices)
     section = _section_of(body, sections, statement)
-    if section is None:
-        _put_apart(body, sections, new)
+    if section is None or (group[0].own and _is_of_others(section, sections, body, statement)):
+        _put_apart(body, sections, new, own=group[0].own)
         return
     place = _place_in(section, body, statement)
     if place == section[0]:  # what stands above the section stays above it
@@ -347,9 +347,18 @@ def _section_of(body: Body, sections: Sequence[list[int]], new: Importing) -> li
     return None
 
 
-def _put_apart(body: Body, sections: Sequence[list[int]], new: cst.SimpleStatementLine) -> None:
+def _is_of_others(section: Sequence[int], sections: Sequence[list[int]], body: Body, new: Importing) -> bool:
+    """Whether a section is that of installed packages in a file that has a section for each kind of import."""
+    ranks = [[_rank(module_of(_of(body, index))) for index in one] for one in sections]
+    kinds = [one[0] for one in ranks if len(set(one)) == 1]
+    apart = len(kinds) == len(ranks) > 1 and kinds == sorted(set(kinds))
+    root = module_of(new).partition(".")[0]
+    return apart and all(module_of(_of(body, index)).partition(".")[0] != root for index in section)
+
+
+def _put_apart(body: Body, sections: Sequence[list[int]], new: cst.SimpleStatementLine, *, own: bool = False) -> None:
     """Puts an import in a section of its own: the standard library, what is installed, the project."""
-    rank = _rank(module_of(_only(new)))
+    rank = 3 if own else _rank(module_of(_only(new)))
     behind = next((s for s in sections if all(_rank(module_of(_of(body, index))) > rank for index in s)), None)
     if behind is None:
         body.insert(sections[-1][-1] + 1, new.with_changes(leading_lines=[BLANK]))

@@ -82,5 +82,14 @@ def _unused_import(alias: ast.alias, module: Module) -> Iterator[Operation]:
     for statement in module.tree.body:
         if isinstance(statement, ast.ImportFrom) and alias in statement.names and statement.module != "__future__":
             yield DropAlias(statement, alias)
-        if isinstance(statement, ast.Import) and alias in statement.names and "." not in alias.name:
+        if isinstance(statement, ast.Import) and alias in statement.names and not _loads_more(alias, module):
             yield DropAlias(statement, alias)
+
+
+def _loads_more(alias: ast.alias, module: Module) -> bool:
+    """Whether an import may be what loads a submodule that other code goes to by the name of its package."""
+    if alias.asname is None:
+        return "." in alias.name
+    *_, last = alias.name.rpartition(".")
+    named = (n for n in module.table.named.get(last, ()) if isinstance(n, ast.Attribute))
+    return "." in alias.name and any(ast.unparse(n) == alias.name for n in named)

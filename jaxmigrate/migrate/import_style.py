@@ -15,14 +15,15 @@ MANY = 3  # imports whose order may be that of isort by chance where there are f
 
 def combines_as(module: Module) -> bool:
     """Whether names with an `as` stand in one import with others of their module, which isort asks to be told of."""
-    said = asked_for(module)
+    said = configured(module.path.parent)
+    said = _shown(module) if said is None else said
     return not _is_sorted(module) if said is None else said
 
 
 def asked_for(module: Module) -> bool | None:
-    """What a configuration or the imports of a file say of it; None where they say nothing."""
+    """What a configuration says of new files, or the imports of one that are in order; None where they say nothing."""
     said = configured(module.path.parent)
-    return _shown(module) if said is None else said
+    return _shown(module) if said is None and _is_sorted(module) else said
 
 
 def _is_sorted(module: Module) -> bool:

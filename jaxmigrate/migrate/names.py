@@ -106,7 +106,7 @@ class FileNames:
         key = f"{module}:{name}"
         if key not in self._known:
             chosen = self.free(name, *others)
-            self._imports[key] = Import(module, name, chosen if chosen != name else "")
+            self._imports[key] = Import(module, name, chosen if chosen != name else "", own=True)
             self._known[key] = chosen
         return self._known[key]
 

@@ -183,13 +183,15 @@ class Redecorate:
 class Import:
     """Imports `name` from `module`, or `module` itself where there is no name; nothing where it is imported already.
 
-    `module` begins with dots where it is relative. The import stands above the first of `uses`.
+    `module` begins with dots where it is relative, and is one of the project's `own` or of another. The import stands
+    above the first of `uses`.
     """
 
     module: str
     name: str = ""
     asname: str = ""
     uses: tuple[ast.AST, ...] = ()
+    own: bool = False
 
     @property
     def bound(self) -> str:
@@ -198,7 +200,7 @@ class Import:
 
     def for_uses(self, uses: Iterable[ast.AST]) -> Import:
         """The same import for further uses."""
-        return Import(self.module, self.name, self.asname, (*self.uses, *uses))
+        return Import(self.module, self.name, self.asname, (*self.uses, *uses), self.own)
 
     @property
     def statement(self) -> str:

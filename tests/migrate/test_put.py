@@ -104,6 +104,7 @@ def test_files_that_share_a_module_have_the_helper_there() -> None:
     assert [name for name, text in after.items() if "def put_sharded(" in text] == ["steps/sharding.py"]
     assert not any("def _put_sharded(" in text or "NamedSharding" in text for text in after.values() if "step(" in text)
     assert "import get_mesh, put_sharded\n\nSCALE = 1\n" in after["steps/one.py"]
+    assert "NamedSharding\nfrom jax.sharding import PartitionSpec as P\n" in after["steps/sharding.py"]
     meant = {k: v.replace("jax.device_put_sharded(rows, jax.local_devices())", MEANT) for k, v in SHARED.items()}
     assert [v.text for v in run([Program("shared", meant, after)])] == [""]
 

@@ -184,6 +184,27 @@ def test_an_unused_import_of_pmap_goes() -> None:
     )
 
 
+@pytest.mark.parametrize(("more", "stays"), [("", False), ("y = jax.numpy.ones(2)\n", True)])
+def test_an_import_of_a_submodule_goes_unless_its_whole_name_is_used(more: str, *, stays: bool) -> None:
+    after = fixed(f"import jax\nimport jax.numpy as jnp\n\n\ndef f(x: jnp.DeviceArray):\n    return x\n\n\n{more}")
+    assert ("import jax.numpy" in after) is stays
+
+
+@pytest.mark.parametrize(
+    ("imports", "expected"),
+    [
+        ("import os\n\nimport jax\nimport numpy as np\n", "import PartitionSpec as P\n\nfrom tools.sharding import"),
+        ("import os\n\nimport jax\n\nfrom models import net\n", "from models import net\nfrom tools.sharding import"),
+        ("import os\nimport numpy as np\nimport jax\n", "PartitionSpec as P\nfrom tools.sharding import"),
+    ],
+)
+def test_the_module_of_the_project_has_its_place_among_imports(imports: str, expected: str) -> None:
+    text = f"{imports}\n\ndef f(x):\n    from tools.log import log\n\n    return log(x)\n\n\np = jax.pmap(f, 'i')\n"
+    log = "import jax\n\nlog = abs\ntwice = jax.pmap(lambda x: 2 * x, 'i')\n"
+    after = fix_files({"tools/data.py": text, "tools/log.py": log, "main.py": "from tools import data\n"})
+    assert expected in after["tools/data.py"], after["tools/data.py"]
+
+
 def test_an_import_that_another_module_leans_on_stays() -> None:
     files = {"a.py": "from jax import pmap\np = pmap(abs)\n", "b.py": "import a\nfrom a import pmap as q\nr = [q]\n"}
     assert "from jax import pmap" in fix_files(files)["a.py"]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from jaxmigrate.migrate.api_updates.arrays import PUT
 from jaxmigrate.migrate.cleanup import without_leftovers
+from jaxmigrate.migrate.import_style import combines_as
 from jaxmigrate.migrate.imports import used_names
 from jaxmigrate.migrate.plan import FilePlan
 from jaxmigrate.migrate.read_texts import ReadTexts
@@ -117,7 +118,7 @@ def _importing(module: Module, helper: str, way: str, known: frozenset[str], rea
     own = set(ast.walk(function))
     uses = [n for n in module.nodes if isinstance(n, ast.Name) and n.id == helper and n not in own]
     operations: list[Operation] = [DropStatement(function), *(Replace(one, code(public)) for one in uses)]
-    operations.append(Import(way, public))
+    operations.append(Import(way, public, own=True))
     style = style_of(module)
     after = rewritten(module.text, operations, style, statements=module.tree.body)
     return without_leftovers(module, after, known, style, read)
@@ -144,7 +145,8 @@ def _with(file: FilePlan, user: Module, helper: str) -> FilePlan:
         if bound in read and bound not in has
     ]
     last = After(module.tree.body[-1], code(text))
-    after = rewritten(file.after, [*imports, last], style_of(user), statements=module.tree.body)
+    style = replace(style_of(user), combine_as=combines_as(module))
+    after = rewritten(file.after, [*imports, last], style, statements=module.tree.body)
     return replace(file, after=after, marked_after=after)
 
 
