@@ -71,6 +71,16 @@ def main():
     rows = NamedSharding(Mesh(jax.devices()[::-1], "q"), P(None, "q"))
     return p_step(w, jax.device_put(x.T, rows)), p_step(2.0, x.T), p_step(w, x.T)
 """,
+    "in a function, of which some are shown": """p_step = jax.pmap(step, "i")
+
+
+def main(ids=(7, 6, 5, 4, 3, 2, 1, 0)):
+    devices = jax.devices()
+    order = [devices[i] for i in ids]
+    print(len(order), [str(one) for one in order])
+    there = np.array(order)
+    return p_step(put(x, there))
+""",
     "static and donated": """@functools.partial(jax.pmap, axis_name="i", static_broadcasted_argnums=1, donate_argnums=0)
 def p_step(x, times, *, scale):
     return step(x) * times * scale
