@@ -239,8 +239,8 @@ class Body:
         every = ", ".join(f"$e{i}" for i in range(len(trees)))
         shown = [f"$r{i}" for i in range(len(rest))]
         shown.insert(first, f"*{out}")
-        given = f"({', '.join(shown)})" if rest else out
-        text = f"{out} = {expanded(f'({every})', axis, self.words, is_array=False)}\nreturn {given}"
+        made = expanded(f"({every})", axis, self.words, is_array=False)
+        text = f"{out} = {made}\nreturn ({', '.join(shown)})" if rest else f"return {made}"
         parts = {f"e{i}": e for i, (e, _) in enumerate(trees)} | {f"r{i}": e for i, e in enumerate(rest)}
         return [*keys, ReplaceStatement(statement, code(text, **parts))]
 
