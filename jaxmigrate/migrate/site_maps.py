@@ -41,7 +41,7 @@ def of_choice(choice: SiteChoice, resolver: Resolver, module: Module) -> MapPlan
     constant = _constant_axis(argument, choice.axis, resolver, module)
     inputs = tuple(_of_layout(one) for one in choice.arguments)
     outputs = tuple(_of_layout(one) for one in choice.outputs)
-    names = names_of(site, resolver, len(inputs), choice.keywords)
+    names = names_of(site, resolver, len(inputs), choice.keywords) or _called_names(len(inputs), choice.keywords)
     by_name: tuple[str, ...] = ()
     if names is not None and choice.keywords:
         order, by_name = _in_order(names, choice.keywords, site, resolver)
@@ -67,6 +67,12 @@ def of_choice(choice: SiteChoice, resolver: Resolver, module: Module) -> MapPlan
         given_by_keyword=any(call.keywords for call in near_calls(site, resolver)),
         axis_source=_axis_of_alias(site, resolver),
     )
+
+
+def _called_names(count: int, keywords: Sequence[str]) -> tuple[str, ...] | None:
+    """Names for the arguments of a function out of sight: those by which calls give some, others for what is before."""
+    names = (*(f"arg{i}" for i in range(count - len(keywords))), *keywords)
+    return names if keywords and len({*names}) == count else None
 
 
 def _in_order(
