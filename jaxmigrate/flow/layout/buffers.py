@@ -9,6 +9,7 @@ from functools import lru_cache
 from jaxmigrate.flow.layout.alias_flow import VIEWS, Variable, given_back, held, home_of, named, same
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.own_values import is_counted, is_entry
 from jaxmigrate.flow.layout.values import Blocker
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
@@ -86,7 +87,9 @@ def _is_spent(it: Interpreter, node: ast.expr, module: Module, mapped: Container
 
 def _copies_at_once(it: Interpreter, call: ast.Call, module: Module) -> bool:
     """Whether nothing can be written between the arguments of a call and the call."""
-    return not call.keywords and all(_is_simple(it, argument, module) for argument in call.args)
+    by_name = [keyword.value for keyword in call.keywords if keyword.arg is not None]
+    known = len(by_name) == len(call.keywords)
+    return known and all(_is_simple(it, argument, module) for argument in (*call.args, *by_name))
 
 
 def _is_simple(it: Interpreter, node: ast.expr, module: Module) -> bool:
@@ -220,7 +223,9 @@ def _writes(module: Module, resolver: Resolver) -> Iterator[Variable]:
         match node:
             case ast.Subscript(slice=ast.Constant(value=str()), ctx=ast.Store()):
                 pass  # a dictionary's entry, and no array's
-            case ast.Subscript(ctx=ast.Store()) if _prepares(node, module):
+            case ast.Subscript(ctx=ast.Store()) if _prepares(node, module) or is_entry(node, module, resolver):
+                pass
+            case ast.AugAssign(target=target) if is_counted(target, module, resolver):
                 pass
             case ast.Subscript(value=target, ctx=ast.Store()):
                 yield from same(target, module, resolver)
