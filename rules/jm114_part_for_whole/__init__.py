@@ -11,6 +11,7 @@ from jaxmigrate.flow.axes import as_argument, shown
 from jaxmigrate.flow.blocks.parts import Part
 from jaxmigrate.flow.enclosing import text_around
 from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.gathered_labels import local_labels
 from jaxmigrate.flow.mapped_blocks import OWN_AXES, bodies, shown_as
 from jaxmigrate.flow.readings import DeviceMap
 
@@ -27,6 +28,14 @@ def check(facts: Facts) -> Iterator[Finding]:
             if part.node not in told and not _is_meant(part, found, facts):
                 told.add(part.node)
                 yield from facts.finding(part.module, part.node, CODE, _message(part))
+    for one in local_labels(facts.calls("all_gather"), facts.resolver):
+        rows = ast.unparse(one.node.args[0])
+        columns = shown_as(one.logits, "what they choose in")
+        message = (
+            f"each device's labels count its own rows from 0, and {columns} has the columns of all devices; add "
+            f"jax.lax.axis_index({one.axis}) * {rows}"
+        )
+        yield from facts.finding(one.module, one.node, CODE, message)
 
 
 def _is_meant(part: Part, found: DeviceMap, facts: Facts) -> bool:
@@ -38,6 +47,8 @@ def _is_meant(part: Part, found: DeviceMap, facts: Facts) -> bool:
         return True
     if part.kind in ("averaged", "nonlinear", "ratio", "mixed", "rows"):
         return False
+    if part.kind == "first rows":
+        return "axis_index" in text_around(part.node, part.module)
     if part.kind in ("length", "summed"):
         return COUNTED.search(text_around(part.node, part.module)) is not None
     map_of = found.application.node
@@ -79,6 +90,11 @@ def _message(part: Part) -> str:
             return (
                 f"{held} is a partial sum over {axes} here: its factors are split where they are summed over; write "
                 f"jax.lax.psum({held}, {reduction}) before this"
+            )
+        case "first rows":
+            return (
+                f"{held} is whole on each device, and all take its first rows, as many as a block has that {axes} "
+                f"splits: split {held} over {axes}, too, by its spec"
             )
         case "positions":
             return (

@@ -117,14 +117,16 @@ def _in_each_part(facts: Facts) -> Iterator[Finding]:
             apart = {one.node for other in others for one in other.draws if one.key.level != Level.NO}
             for draw in facts.confirmed(found, reading).draws:
                 own = draw.node in apart  # along another axis, perhaps of all that there is one device of along this
-                if is_shared(draw) and not own and draw.node not in reported and not draw.module.is_test:
-                    reported.add(draw.node)
+                module, node = _entered(found, draw) or (draw.module, draw.node)
+                if is_shared(draw) and not own and node not in reported and not draw.module.is_test:
+                    reported.add(node)
                     axes = shown(found.axes or frozenset())
                     message = (
                         f"every device draws the same random bits, so the result repeats them along {axes}; fold "
                         f"axis_index over {axes} into the key"
                     )
-                    yield from facts.finding(draw.module, draw.node, CODE, message)
+                    way = (Step(draw.module, draw.node, "drawn from here"),) if node is not draw.node else ()
+                    yield from facts.finding(module, node, CODE, message, way)
 
 
 def _gives_copies(found: DeviceMap, reading: Reading, facts: Facts) -> bool:

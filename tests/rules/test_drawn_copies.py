@@ -53,6 +53,52 @@ def test_drawn(body: str, specs: str, expected: bool) -> None:
     assert ("JM205" in codes(DRAWN.format(body=body, specs=specs))) == expected
 
 
+HANDED_ON = """
+def chain(key, x):
+    return x + jax.random.normal(key, x.shape)
+
+def sample(key):
+    mine = {mine}
+    return chain(mine, jnp.zeros(4))
+
+f = jax.jit(jax.shard_map(sample, mesh=mesh, in_specs=P(), out_specs=P("data"), check_vma=False))
+"""
+
+
+def test_drawn_copies_are_told_where_the_key_is_handed_on() -> None:
+    text = HEAD + HANDED_ON.format(mine="jax.random.split(key, 8)[0]")
+    found = lint([decode(text.encode(), "a.py", Path("/project/a.py"))], Config())
+    assert [(one.code, text.splitlines()[one.line - 1].strip()) for one in found] == [
+        ("JM205", "mine = jax.random.split(key, 8)[0]")
+    ]
+    own = HANDED_ON.format(mine="jax.random.split(key, 4)[jax.lax.axis_index('data')]")
+    assert "JM205" not in codes(own)
+
+
+STREAMS = """
+from flax import nnx
+
+def forward(key, x):
+    {before}
+    return nnx.Dropout(0.5, deterministic=False)(x, rngs=nnx.Rngs({streams}))
+
+f = jax.jit(jax.shard_map(forward, mesh=mesh, in_specs=(P(), P("data")), out_specs=P("data"), check_vma=False))
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "streams", "expected"),
+    [
+        ("pass", "dropout=key", True),
+        ("pass", "params=key", False),
+        ("pass", "dropout=0", False),
+        ("key = jax.random.fold_in(key, lax.axis_index('data'))", "dropout=key", False),
+    ],
+)
+def test_streams_of_networks(before: str, streams: str, expected: bool) -> None:
+    assert ("JM205" in codes(STREAMS.format(before=before, streams=streams))) == expected
+
+
 LOOP = """
 def solve(a, x):
     def body(c):

@@ -65,6 +65,14 @@ WRONG = {
         "def f(x):\n    positions = jnp.arange(x.shape[1])\n    return x * positions[None, :, None]",
         LONG,
     ),
+    "the first rows of what is whole": (
+        "def f(x, y):\n    y = y[: x.shape[0]]\n    return lax.psum(((x - y) ** 2).sum(), ('data', 'model'))",
+        f"{X}, P()",
+    ),
+    "the first positions of what is whole": (
+        "def f(x, table):\n    n = x.shape[1]\n    return lax.pmean(x + table[0:n], 'model')",
+        f"{LONG}, P(None, None)",
+    ),
     "moments of two": (
         (
             "def moments(x):\n    mu = x.mean(-1)\n    return mu, (x * x).mean(-1) - mu * mu\n"
@@ -95,6 +103,21 @@ WRONG = {
     ),
 }
 RIGHT = {
+    "the device's rows of what is whole": (
+        (
+            "def f(x, y):\n    n = x.shape[0]\n    y = lax.dynamic_slice_in_dim(y, lax.axis_index('data') * n, n)[:n]\n"
+            "    return lax.psum(((x - y) ** 2).sum(), ('data', 'model'))"
+        ),
+        f"{X}, P()",
+    ),
+    "the first columns of a dimension that is whole": (
+        "def f(x, table):\n    return x + table[: x.shape[1]]",
+        'P("data", None), P()',
+    ),
+    "rows of what is split": (
+        "def f(x, y):\n    return lax.psum(((x - y[: x.shape[0]]) ** 2).sum(), ('data', 'model'))",
+        f"{X}, {X}",
+    ),
     "moments of two, reduced": (
         (
             "def moments(x):\n    mu = lax.pmean(x.mean(-1), 'model')\n"

@@ -13,7 +13,7 @@ from jaxmigrate.flow.blocks.block import (
     unknown,
 )
 from jaxmigrate.flow.blocks.evidence import called, is_layer, only_binding, passed_to, ranks_in
-from jaxmigrate.flow.blocks.indexing import choose, indexed
+from jaxmigrate.flow.blocks.indexing import choose, indexed, note_cut
 from jaxmigrate.flow.blocks.inside import Inside, is_literal
 from jaxmigrate.flow.blocks.leaves import stored_in
 from jaxmigrate.flow.blocks.library import of_library, of_method
@@ -62,6 +62,7 @@ class Evaluator(Inside):
                     if is_literal(one, None) or is_literal(one, ...):
                         break
                     choose(self, node, node.value, one, position)
+                    note_cut(self, node.value, one, position)
 
     def returned(self, path: Path = ()) -> Block | None:
         """What the function returns, or a part of it, if each of its returns gives the same."""

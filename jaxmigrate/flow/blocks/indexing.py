@@ -44,6 +44,18 @@ def indexed(it: Inside, held: ast.expr, index: ast.expr) -> Block | None:
     return found._replace(dims=tuple(dims))
 
 
+def note_cut(it: Inside, held: ast.expr, index: ast.expr, position: int) -> None:
+    """Notes where each device takes the first rows of an argument that it has whole, as many as a block has."""
+    upper = index.upper if isinstance(index, ast.Slice) and index.step is None else None
+    if upper is None or not isinstance(held, ast.Name) or not it.is_parameter(held) or held.id not in it.given:
+        return
+    starts = index.lower if isinstance(index, ast.Slice) else None
+    block = it.given[held.id]
+    whole = position >= len(block.dims) or block.dims[position] == WHOLE
+    if whole and (starts is None or is_literal(starts, 0)):
+        it.note_part(held, held, it.split_length(upper), "first rows")
+
+
 def choose(it: Inside, node: ast.expr, held: ast.expr, index: ast.expr, position: int) -> None:
     """Notes where the index of the device along an axis chooses along a dimension that this axis has split.
 

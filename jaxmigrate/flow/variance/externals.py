@@ -504,6 +504,14 @@ def _apply_updates(run: Run, arguments: Arguments, node: ast.Call | None, frame:
     return fresh(result, node, arguments)
 
 
+def _streams(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
+    """`nnx.Rngs(dropout=key)`: what a network draws from, but for parameters, which are to be the same everywhere."""
+    if node is not None and frame is not None and not run.quiet():
+        drawn = {name: key for name, key in arguments.named.items() if name != "params"}
+        run.reading.draws += [Draw(frame.module, node, f"rngs {name}", key) for name, key in drawn.items()]
+    return _unknown(run, "flax.nnx.Rngs", arguments, node)
+
+
 # by the word that the table has for it
 TRANSFERS: dict[str, Case] = {
     "apply-updates": _apply_updates,
@@ -531,6 +539,7 @@ TRANSFERS: dict[str, Case] = {
     "sorted": _sorted,
     "split": _split,
     "stop": _stop,
+    "streams": _streams,
     "sum": _sum,
     "tap": _tap,
     "switch": loops.switch,
