@@ -68,7 +68,7 @@ f = jax.jit(jax.shard_map(sample, mesh=mesh, in_specs=P(), out_specs=P("data"), 
 def test_drawn_copies_are_told_where_the_key_is_handed_on() -> None:
     text = HEAD + HANDED_ON.format(mine="jax.random.split(key, 8)[0]")
     found = lint([decode(text.encode(), "a.py", Path("/project/a.py"))], Config())
-    assert [(one.code, text.splitlines()[one.line - 1].strip()) for one in found] == [
+    assert [(one.code, text.splitlines()[one.line - 1].strip()) for one in found if one.code == "JM205"] == [
         ("JM205", "mine = jax.random.split(key, 8)[0]")
     ]
     own = HANDED_ON.format(mine="jax.random.split(key, 4)[jax.lax.axis_index('data')]")
