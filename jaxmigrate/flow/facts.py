@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeAlias
 from jaxmigrate.findings import Finding, Note
 from jaxmigrate.flow.axes import AxisUse, AxisWalk, Step, as_argument, may_be_mapped, shown, walk_axes, walk_jits
 from jaxmigrate.flow.axis_values import map_axes
+from jaxmigrate.flow.device_axis import DeviceAxes
 from jaxmigrate.flow.first_devices import Taken, taken_from
 from jaxmigrate.flow.fixes import Offer, described
 from jaxmigrate.flow.guards import is_within_raises
@@ -29,11 +30,14 @@ from jaxmigrate.flow.readings import (
     innermost,
     method_of_made,
     read_map,
+    unstacked_results,
 )
 from jaxmigrate.flow.replicated import Replicated
 from jaxmigrate.flow.variance import Reading
 from jaxmigrate.flow.wrappers import mapped_within, unwrapped
-from jaxmigrate.program.collectives import ONE_AXIS_MAPS, PMAPS, SHARD_MAPS, VMAP, argument
+from jaxmigrate.program.arguments import call_arguments
+from jaxmigrate.program.collectives import COMMUNICATING, ONE_AXIS_MAPS, PMAPS, SHARD_MAPS, VMAP, argument, axis_given
+from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.old_names import Release
 from jaxmigrate.program.resolve import Resolver
@@ -41,6 +45,7 @@ from jaxmigrate.program.syntax import by_last_name
 from jaxmigrate.program.values import Application, External
 from jaxmigrate.records import replace
 
+SHARING = COMMUNICATING - named("spreading")  # after which devices may have the same
 DEVICE_MAPS = SHARD_MAPS | PMAPS | ONE_AXIS_MAPS
 AXES = "{axes}"  # in a message: the axes that it is about
 AXES_ARGUMENT = "{axes:argument}"  # the same, as an argument of a collective
@@ -79,6 +84,7 @@ class Facts:
         self._confirmed: dict[DeviceMap, Reading] = {}
         self._given: dict[DeviceMap, tuple[frozenset[int], frozenset[str]]] = {}
         self._taken: dict[Module, dict[ast.Call, list[Taken]]] = {}
+        self._elsewhere: frozenset[str | None] | None = None  # axes of collectives that no map leads to
         self._unbound: frozenset[ast.AST] | None = None
         self._unknown_maps: list[Application] = []  # of functions that are not in sight where they stand
         self._by_name: dict[Module, dict[str, list[ast.Call]]] = {}
@@ -109,6 +115,26 @@ class Facts:
             uses = [use for use in self.axis_uses if unbound(use)]
             self._unbound = frozenset(step.node for use in uses for step in use.way)
         return self._unbound
+
+    def may_reduce(self, found: DeviceMap) -> bool:
+        """Whether a collective over an axis of a map is reached from it, or may be, as its axis is not known."""
+        if self._elsewhere is None:
+            known = {use.call for use in self.axis_uses}
+            each = self.calls(*(name.rpartition(".")[2] for name in SHARING))
+            self._elsewhere = frozenset(self._axis_of(call, module) for module, call in each if call not in known)
+        if found.axes is None or not self._elsewhere.isdisjoint((None, *found.axes)):
+            return True
+        node = found.application.node
+        uses = (use for use in self.axis_uses if use.axis in (found.axes or ()) and use.name in SHARING)
+        return any(step.node is node for use in uses for step in use.way)
+
+    def _axis_of(self, call: ast.Call, module: Module) -> str | None:
+        """The one axis that a collective names, None where that is not written down."""
+        callee = self.resolver.value(call.func, module)
+        name = callee.name if isinstance(callee, External) else ""
+        given = axis_given(name, call_arguments(call, module)) if name in SHARING else None
+        axis = self.resolver.literal(given) if given is not None else None
+        return axis if isinstance(axis, str) else None
 
     @cached_property
     def meshes(self) -> list[MeshCall]:
@@ -216,9 +242,37 @@ class Facts:
         """The calls that give all devices of a map the same key."""
         return self._replicated.repeated_keys(found) if found.name in PMAPS and found.within is None else []
 
+    def repeats_one(self, call: ast.Call, module: Module) -> bool:
+        """Whether a call puts one thing on a leading axis again and again."""
+        return self._replicated.repeats_one(call, module)
+
     def calls_of(self, found: DeviceMap) -> Iterator[tuple[ast.Call, Module]]:
         """The calls of what a map makes, as far as they are in sight."""
         return iter(()) if found.within is not None else self._replicated.calls(found)
+
+    def given_to(self, found: DeviceMap) -> Iterator[tuple[ast.expr, Module, int]]:
+        """What the calls of a map pass by position, with the positions among its parameters."""
+        for call in self._replicated.own_calls(found) if found.within is None else ():
+            first = 0 if call.receiver is None else 1
+            if not call.is_starred:
+                yield from ((one, call.module, number) for number, one in enumerate(call.node.args, first))
+
+    @cached_property
+    def device_axes(self) -> DeviceAxes:
+        """Which arrays of the host's code have an axis of devices."""
+        others: dict[ast.Call, list[frozenset[int] | None]] = {}
+        homes: dict[ast.Call, Module] = {}
+        for found in self.all_maps if any(one.name in PMAPS for one in self.all_maps) else ():
+            for call, module in self.calls_of(found):
+                of_pmap = found.name in PMAPS
+                others.setdefault(call, []).append(unstacked_results(found, self.resolver) if of_pmap else None)
+                homes[call] = module
+        stepped: dict[ast.Call, frozenset[int]] = {}
+        for call, each in others.items():
+            known = [one for one in each if one is not None]
+            if len(known) == len(each) >= len(self.resolver.values(call.func, homes[call])):
+                stepped[call] = frozenset().union(*known)
+        return DeviceAxes(self.resolver, stepped)
 
     def taken_from(self, module: Module) -> Mapping[ast.Call, list[Taken]]:
         """Where a module takes one device's part of what a call gave, by that call."""

@@ -64,12 +64,12 @@ def _bases(node: ast.expr, module: Module) -> Iterator[ast.expr]:
         ):
             if not isinstance(value, ast.Call):  # of a tuple that a call gives, it is the last part
                 yield value
-        case ast.Call(func=function, args=[base, *_]) if _takes_first(function):
+        case ast.Call(func=function, args=[base, *_]) if names_first(function):
             yield base
         case ast.DictComp(value=ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=0))):
             yield from _items_of(node, name)
         case ast.Call(func=function, args=[ast.Lambda() as each, base]) if last_name(function) in TREE_MAPS:
-            if _is_first(each):
+            if takes_first_slice(each):
                 yield base
         case ast.Call(func=function, args=[ast.Name(id=name) as listed, *_]) if last_name(function) in LISTS:
             for call in module.table.calls:
@@ -77,7 +77,8 @@ def _bases(node: ast.expr, module: Module) -> Iterator[ast.expr]:
                     yield call.args[0]
 
 
-def _takes_first(function: ast.expr) -> bool:
+def names_first(function: ast.expr) -> bool:
+    """Whether a function takes one device's slice, by its name."""
     name = last_name(function)
     return name in TAKING or OWN_TAKING.search(name) is not None
 
@@ -90,7 +91,8 @@ def _items_of(node: ast.DictComp, name: str) -> Iterator[ast.expr]:
                 yield items.func.value
 
 
-def _is_first(function: ast.Lambda) -> bool:
+def takes_first_slice(function: ast.Lambda) -> bool:
+    """Whether a function is `lambda x: x[0]`."""
     match function.args.args, function.body:
         case [one], ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=0)):
             return one.arg == name

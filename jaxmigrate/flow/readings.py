@@ -258,6 +258,30 @@ def broadcast(found: DeviceMap, resolver: Resolver) -> frozenset[int]:
     return frozenset()
 
 
+def unmapped(found: DeviceMap, resolver: Resolver) -> frozenset[int] | None:
+    """The positions of the arguments that a pmap does not split along their first axis; None if not known."""
+    static = _numbers(found.keyword("static_broadcasted_argnums", 3), resolver)
+    axes = found.keyword("in_axes", 2)
+    content = resolver.literal(axes) if axes is not None else 0
+    if content == 0:
+        return static
+    if isinstance(content, tuple):
+        return static | {n for n, one in enumerate(content) if one != 0}
+    if axes is not None and isinstance(axes.expression, ast.Tuple):
+        each = (resolver.literal(Argument(None, one, axes.module)) for one in axes.expression.elts)
+        return static | {n for n, one in enumerate(each) if one != 0}
+    return None
+
+
+def unstacked_results(found: DeviceMap, resolver: Resolver) -> frozenset[int] | None:
+    """The positions of what a pmap does not give back with the axis of devices in front; None where not known."""
+    given = found.keyword("out_axes")
+    content = resolver.literal(given) if given is not None else 0
+    if isinstance(content, tuple):
+        return frozenset(n for n, one in enumerate(content) if one != 0)
+    return frozenset() if content == 0 else None
+
+
 def is_unchecked(found: DeviceMap, resolver: Resolver) -> bool:
     """Whether JAX does not check what varies: always under pmap, under shard_map where that is turned off."""
     if found.name == VMAP or found.name in PMAPS:

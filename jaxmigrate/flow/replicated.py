@@ -85,7 +85,7 @@ class Replicated:
         """
         names = found.parameters()
         some = replace(self, some=True, tests=found.application.module.is_test)
-        calls = [(call.given(names), call.module) for call in self._calls(found) if not call.is_starred]
+        calls = [(call.given(names), call.module) for call in self.own_calls(found) if not call.is_starred]
         theirs = [(given, module) for given, module in calls if some.counts(module)]
         keys = self._keys(found)
         equal = (some.start_equal(k, theirs) if k in keys else self.start_equal(k, calls) for k in names)
@@ -96,7 +96,7 @@ class Replicated:
         names = found.parameters()
         trace: list[tuple[Module, ast.Call]] = []
         some = replace(self, some=True, tests=found.application.module.is_test, trace=trace, _of_parameters={})
-        calls = [(call.given(names), call.module) for call in self._calls(found) if not call.is_starred]
+        calls = [(call.given(names), call.module) for call in self.own_calls(found) if not call.is_starred]
         theirs = [(given, module) for given, module in calls if some.counts(module)]
         for name in names:
             if name in self._keys(found):
@@ -119,7 +119,7 @@ class Replicated:
 
     def omitted(self, found: DeviceMap) -> frozenset[str]:
         """The parameters with a default that no call in sight passes, where there are calls in sight."""
-        calls = [*self._calls(found)]
+        calls = [*self.own_calls(found)]
         if not calls or any(call.is_starred or any(k.arg is None for k in call.node.keywords) for call in calls):
             return frozenset()
         names = found.parameters()
@@ -149,7 +149,7 @@ class Replicated:
 
     def calls(self, found: DeviceMap) -> Iterator[tuple[ast.Call, Module]]:
         """The calls of what a map makes, and of functions that give back what such a call gives."""
-        for call in self._calls(found):
+        for call in self.own_calls(found):
             yield call.node, call.module
             around = call.module.table.parents.get(call.node)
             within = self._function_around(call.node, call.module) if isinstance(around, ast.Return) else None
@@ -163,7 +163,8 @@ class Replicated:
             node = module.table.parents[node]
         return node
 
-    def _calls(self, found: DeviceMap) -> Iterator[Call]:
+    def own_calls(self, found: DeviceMap) -> Iterator[Call]:
+        """The calls of what a map makes."""
         most, node = len(found.parameters()), found.application.node
         method = self.methods.names(found.function)
         for module in self._near(found):
@@ -356,8 +357,8 @@ class Replicated:
             function = self.resolver.value(call.args[0], module)
             made = single_return(function.node) if isinstance(function, Function) else None
             inside = function.module if isinstance(function, Function) else module
-            return isinstance(made, ast.Call) and self._repeats(made, inside)
-        return self._repeats(call, module)
+            return isinstance(made, ast.Call) and self.repeats_one(made, inside)
+        return self.repeats_one(call, module)
 
     def _keeps_equal(self, value: Value) -> bool:
         """Whether a map is of a function in sight whose text names nothing that tells devices apart."""
@@ -373,7 +374,7 @@ class Replicated:
             return trust.declares("replicates", callee.name)
         return isinstance(callee, Function) and trust.of_project("replicates", callee)
 
-    def _repeats(self, call: ast.Call, module: Module) -> bool:
+    def repeats_one(self, call: ast.Call, module: Module) -> bool:
         """Whether a call puts one thing on a leading axis again and again."""
         callee = self.resolver.value(call.func, module)
         name = callee.name if isinstance(callee, External) else ""

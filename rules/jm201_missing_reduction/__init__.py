@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from jaxmigrate.rules.jm101_unbound_axis import is_unbound
 
 from jaxmigrate.findings import Finding
+from jaxmigrate.flow.axes import shown
 from jaxmigrate.flow.facts import AXES, Facts, Place
-from jaxmigrate.flow.readings import DeviceMap, is_checked, is_unchecked, unreduced_outputs
+from jaxmigrate.flow.readings import DeviceMap, arguments, is_checked, is_unchecked, unreduced_outputs
 from jaxmigrate.flow.variance import AbstractValue, Level, Reading
-from jaxmigrate.flow.variance.lattice import GATHERED, mapped
+from jaxmigrate.flow.variance.lattice import GATHERED, MEAN, mapped
 from jaxmigrate.flow.variance.lattice import replace as replace_var
-from jaxmigrate.program.collectives import VMAP
+from jaxmigrate.program.collectives import SHARD_MAPS, VMAP
+from jaxmigrate.program.functions import returned_by
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.values import Application
 from jaxmigrate.records import replace
 
 CODE = "JM201"
@@ -42,7 +47,54 @@ def check(facts: Facts) -> Iterator[Finding]:
                 )
                 yield Place(module, node, message)
 
-    return facts.along_axes(CODE, find)
+    yield from facts.along_axes(CODE, find)
+    yield from _never_reduced(facts, unbound)
+
+
+def _never_reduced(facts: Facts, unbound: frozenset[ast.AST]) -> Iterator[Finding]:
+    """Outputs declared replicated of functions that take blocks, and from which nothing leads to a reduction."""
+    told: set[ast.expr] = set()
+    for ways in facts.readings_along:
+        for found, reading in ways:
+            if found.name not in SHARD_MAPS or found.application.node in unbound or reading.reductions:
+                continue
+            if not is_unchecked(found, facts.resolver) or not _takes_blocks(found, facts):
+                continue
+            outputs = [*unreduced_outputs(found, reading, facts.resolver, _may_vary)]
+            known = {node for _, node, _ in unreduced_outputs(found, reading, facts.resolver)}
+            for module, node, which in outputs:
+                if node in told or node in known or facts.may_reduce(found):
+                    continue
+                told.add(node)
+                message = (
+                    f"{which} is declared replicated, and nothing in the function reduces over {shown(found.axes)}, "
+                    "over which its arguments are split; device 0's value is returned"
+                )
+                home, place = _to_mend(node, module, found, reading, facts)
+                yield from facts.finding(home, place, CODE, message)
+
+
+def _to_mend(
+    node: ast.expr, module: Module, found: DeviceMap, reading: Reading, facts: Facts
+) -> tuple[Module, ast.expr]:
+    """Where a mean leaves the function, for it should be averaged; of an array its spec, as it is written."""
+    leaves = [reading.returned, *(reading.returned.fields or {}).values()]
+    returns = [one for one in returned_by(found.function.node) if one is not None]
+    if any(MEAN in leaf.marks for leaf in leaves) and len(returns) == 1 and found.function.module.path in facts.names:
+        return found.function.module, returns[0]
+    written = facts.resolver.value(node, module)
+    return (module, written.node) if isinstance(written, Application) and written.module is module else (module, node)
+
+
+def _may_vary(value: AbstractValue) -> bool:
+    held = [*(value.parts or ()), *(value.fields or {}).values()]
+    return value.level != Level.NO and not value.host and not any(one.level == Level.NO for one in held)
+
+
+def _takes_blocks(found: DeviceMap, facts: Facts) -> bool:
+    """whether an argument of a shard_map is split over its axis."""
+    given = arguments(found, facts.resolver)
+    return any(one.level == Level.YES and one.parts is None and one.fields is None for one in given)
 
 
 def _is_gathered(value: AbstractValue) -> bool:

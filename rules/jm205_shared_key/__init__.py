@@ -11,6 +11,7 @@ from jaxmigrate.flow.axes import Step, shown
 from jaxmigrate.flow.enclosing import text_around
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.readings import DeviceMap, arguments
+from jaxmigrate.flow.repeated_keys import keys_repeated
 from jaxmigrate.flow.specs import out_vars, spec_axes
 from jaxmigrate.flow.variance import AbstractValue, Draw, Level, Reading
 from jaxmigrate.flow.variance.lattice import DRAWN, GIVEN
@@ -19,6 +20,7 @@ from jaxmigrate.program.imports import reached
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module, Project
 from jaxmigrate.program.syntax import calls_of
+from jaxmigrate.program.values import Function
 
 CODE = "JM205"
 DRAWING = ("ropout", "next_rng", "make_rng")
@@ -37,13 +39,17 @@ def check(facts: Facts) -> Iterator[Finding]:
     Told where the key is repeated for all devices, if that is in sight.
     """
     reported: set[tuple[Module, ast.expr]] = set()
+    by_name = [*keys_repeated(facts)]
     for found, reading in _with_axes(facts):
         trusted = [*_shared(found, reading, facts)]
         if not trusted:
             continue
         draws = [*_shared(found, facts.confirmed(found, reading), facts)]
         repeated: list[tuple[Module, ast.expr]] = [
-            (m, call) for m, call in facts.repeated_keys(found) if m.path in facts.names
+            (m, inner)
+            for module, call in facts.repeated_keys(found)
+            for m, inner in _within(call, module, by_name, facts)
+            if m.path in facts.names
         ]
         if not draws and repeated and INDEX not in text_around(found.function.node, found.function.module):
             draws = trusted  # a function out of sight would have to make them differ, of one key for all
@@ -62,8 +68,22 @@ def check(facts: Facts) -> Iterator[Finding]:
                 yield from facts.finding(module, node, CODE, f"{DRAWS} {GIVE_OWN if repeated else whose}", way)
     yield from _of_one_process(facts)
     yield from _in_each_part(facts)
+    for module, call in by_name:
+        if (module, call) not in reported:
+            yield from facts.finding(module, call, CODE, f"{DRAWS} {GIVE_OWN}")
     for module, key in facts.shared_keys():
         yield from facts.finding(module, key, CODE, f"{DRAWS} {GIVE_OWN}")
+
+
+def _within(
+    call: ast.Call, module: Module, places: list[tuple[Module, ast.Call]], facts: Facts
+) -> list[tuple[Module, ast.Call]]:
+    """Where a function of the project that is called repeats a key by that name; else the call itself."""
+    callee = facts.resolver.value(call.func, module)
+    if isinstance(callee, Function):
+        inner = [(m, one) for m, one in places if m is callee.module and m.table.function_of(one) is callee.node]
+        return inner or [(module, call)]
+    return [(module, call)]
 
 
 def _with_axes(facts: Facts) -> Iterator[tuple[DeviceMap, Reading]]:

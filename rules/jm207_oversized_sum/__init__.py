@@ -28,6 +28,8 @@ AVERAGES = re.compile("(^|_)p?(mean|average|avg)s?(_|$)")
 NAMED = r"(batch_stats?|moving_(mean|avg|average|var)|running_(mean|var))s?"
 STATISTICS = re.compile(rf"""^[\w.]*{NAMED}$|\[['"]{NAMED}['"]\]$""")
 LOOPS = re.compile("scan|fori_loop|accum|micro")
+LOSS = re.compile(r"(^|_)loss(es)?$")
+SUMS = re.compile("sum|total")
 STEPS = re.compile(r"^(step|global_step|step_count|num_steps)$")
 SCHEDULES = re.compile(r"(schedule|ema|lr|rate|decay)\w*$")
 COUNTS = re.compile(r"count|num|size|ones|len|\bn_|denom|total|weight")
@@ -100,6 +102,11 @@ def _of_means(found: DeviceMap, reduction: Reduction, reading: Reading, facts: F
                 f"psum over {AXES} of a mean, divided by the size of a batch, by which each device's mean is "
                 "divided already; write pmean"
             )
+    if _is_odd(found, reduction, reading):
+        return (
+            f"psum over {AXES} of a loss and what comes with it, while the gradients are averaged over it: too large "
+            "by the number of devices for a mean; write pmean"
+        )
     is_own = found.name in SHARD_MAPS and MEAN in operand.marks and not operand.gradient and operand.kind == "array"
     if is_own and not is_scaled(reduction, reading):
         return (
@@ -107,6 +114,24 @@ def _of_means(found: DeviceMap, reduction: Reduction, reading: Reading, facts: F
             "devices; write pmean"
         )
     return ""
+
+
+def _is_odd(found: DeviceMap, reduction: Reduction, reading: Reading) -> bool:
+    """Whether a loss, or what comes with it, is summed where its gradients, or other metrics, are averaged."""
+    if found.name not in PMAPS or is_scaled(reduction, reading) or not isinstance(reduction.node, ast.Call):
+        return False
+    given = reduction.node.args[0] if reduction.node.args else None
+    if not isinstance(given, ast.Name) or COUNTS.search(given.id.lower()) or SUMS.search(given.id.lower()):
+        return False
+    means = [one for one in reading.reductions if one.name == "jax.lax.pmean"]
+    if not any(one.operand.gradient for one in means):
+        return False
+    sums = [one for one in _sums(reading) if one.node is not reduction.node]
+    if any(_is_count(one) for one in sums):
+        return False  # by which the other is divided
+    operand = reduction.operand
+    of_mean = BESIDE in operand.marks and MEAN in operand.marks and TOTAL not in operand.marks
+    return of_mean or (LOSS.search(given.id.lower()) is not None and TOTAL not in operand.marks and not sums)
 
 
 def _of_unlike_counts(found: DeviceMap, reading: Reading) -> Iterator[Place]:

@@ -12,7 +12,7 @@ from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.first_devices import Taken
 from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.variance import AbstractValue, Level, Reading
-from jaxmigrate.flow.variance.lattice import DATA, MEAN
+from jaxmigrate.flow.variance.lattice import BESIDE, DATA, MEAN
 from jaxmigrate.program.collectives import SHARD_MAPS, VMAP
 from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.modules import Module
@@ -37,7 +37,7 @@ def check(facts: Facts) -> Iterator[Finding]:
         for found, reading in ways:
             if found.name == VMAP or not found.axes or reading.returned.level == Level.NO:
                 continue
-            if found.name in SHARD_MAPS and not _is_stacked(found):
+            if found.name in SHARD_MAPS and not is_stacked(found):
                 continue
             for taken, module, name in _told(found, reading, facts):
                 home, place = _leaving(taken, found, facts) or (module, taken.node)
@@ -123,27 +123,39 @@ def _told(found: DeviceMap, reading: Reading, facts: Facts) -> Iterator[tuple[Ta
 def _metric(returned: AbstractValue, taken: Taken) -> str | None:
     """The metric in what is taken that differs between devices, by its name; None where there is none."""
     value: AbstractValue | None = returned
+    beside = False
     for key in taken.path:
         if value is None:
             return None
+        beside = _is_beside_reduced(value, key)
         if isinstance(key, int):
             value = (
                 value.parts[key] if value.parts is not None and -len(value.parts) <= key < len(value.parts) else None
             )
         else:
             value = value.fields.get(key) if value.fields is not None else value
-    return _differing(value, taken.names) if value is not None else None
+    return _differing(value, taken.names, beside) if value is not None else None
 
 
-def _differing(value: AbstractValue, names: tuple[str, ...]) -> str | None:
+def _is_beside_reduced(value: AbstractValue, key: int | str) -> bool:
+    """Whether another part of a value is reduced: then so should be all metrics of which one device's are read."""
+    parts = value.parts or ()
+    others = [one for number, one in enumerate(parts) if number != key and number - len(parts) != key]
+    others += [one for name, one in (value.fields or {}).items() if name != key]
+    return any(one.level == Level.NO and one.reduced and one.kind != "tree" for one in others)
+
+
+def _differing(value: AbstractValue, names: tuple[str, ...], beside: bool = False) -> str | None:
     if value.fields:
-        found = (_differing(inner, (*names, name)) for name, inner in value.fields.items())
+        known = any(one.level == Level.NO and one.reduced for one in value.fields.values())
+        found = (_differing(inner, (*names, name), beside or known) for name, inner in value.fields.items())
         return next((one for one in found if one is not None), None)
     if value.parts:
-        found = (_differing(inner, names) for inner in value.parts)
+        found = (_differing(inner, names, beside) for inner in value.parts)
         number, name = next(((i, one) for i, one in enumerate(found) if one is not None), (0, None))
         return f"{name}[{number}]" if name is not None else None
-    differs = value.level == Level.YES or (value.level == Level.MAY and DATA in value.marks)
+    own = frozenset({DATA, MEAN, BESIDE}) if beside else frozenset({DATA})
+    differs = value.level == Level.YES or (value.level == Level.MAY and not value.marks.isdisjoint(own))
     if not differs or any(NO_METRIC.search(name.lower()) for name in names):
         return None
     named = MEAN in value.marks or any(METRIC.search(name.lower()) for name in names)
@@ -151,7 +163,7 @@ def _differing(value: AbstractValue, names: tuple[str, ...]) -> str | None:
     return (written[-1] if written else "value") if named else None
 
 
-def _is_stacked(found: DeviceMap) -> bool:
+def is_stacked(found: DeviceMap) -> bool:
     """Whether a body gives back one row for each device: `y[None]`."""
     texts = [ast.unparse(one) for one in returned_by(found.function.node) if one is not None]
     return any("[None]" in text or "expand_dims" in text or "newaxis" in text for text in texts)

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import Step
 from jaxmigrate.flow.facts import Facts
-from jaxmigrate.flow.stacked_names import base, is_stacked, nearest
+from jaxmigrate.flow.stacked_names import base
 from jaxmigrate.program.arguments import call_arguments
-from jaxmigrate.program.collectives import PMAPS, argument
+from jaxmigrate.program.collectives import argument
 from jaxmigrate.program.library import valued
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.syntax import last_name
@@ -27,19 +27,15 @@ def check(facts: Facts) -> Iterator[Finding]:
     saves = [(module, call, saved) for module, call in facts.calls(*LAST) for saved in _saved(call, module, facts)]
     if not saves:
         return
-    stepped = {call for found in facts.all_maps if found.name in PMAPS for call, _ in facts.calls_of(found)}
     for module, call, saved in saves:
-        name = base(saved)
-        binding = nearest(name, module) if name is not None else None
-        if name is None or binding is None or not is_stacked(binding, module, stepped, facts):
-            continue
-        if _restores_stacked(name, module, stepped, facts):
+        name, axis = base(saved), facts.device_axes.of(saved, module)
+        if name is None or axis is None or not axis.stacked or _restores_stacked(name, module, facts):
             continue
         message = (
             f"this saves {ast.unparse(saved)[:40]} with a leading axis of one copy for each device; "
             f"save flax.jax_utils.unreplicate({name.id}), or jax.tree.map(lambda x: x[0], {name.id})"
         )
-        way = (Step(module, binding.value, "stacked here"),) if binding.value is not None else ()
+        way = (Step(axis.module, axis.node, "stacked here"),)
         yield from facts.finding(module, saved if saved.lineno == call.lineno else call, CODE, message, way)
 
 
@@ -62,7 +58,7 @@ def _library_name(value: Value) -> str:
     return ""
 
 
-def _restores_stacked(name: ast.Name, module: Module, stepped: set[ast.Call], facts: Facts) -> bool:
+def _restores_stacked(name: ast.Name, module: Module, facts: Facts) -> bool:
     """Whether what is saved so is also restored so: the name is stacked where something restores it."""
     for call in module.table.calls:
         word = last_name(call.func).lower()
@@ -71,7 +67,7 @@ def _restores_stacked(name: ast.Name, module: Module, stepped: set[ast.Call], fa
         for one in call.args:
             held = base(one)
             if held is not None and held.id == name.id:
-                binding = nearest(held, module)
-                if binding is not None and is_stacked(binding, module, stepped, facts):
+                axis = facts.device_axes.of(one, module)
+                if axis is not None and axis.stacked:
                     return True
     return False

@@ -39,7 +39,7 @@ def test_good_is_silent(folder: str) -> None:
 
 
 # old names that `fix` replaces, in_axes, of which no spec is left, and what a pmap stacks
-OF_PMAP = ("JM410", "JM41", "JM420", "JM107", "JM109", "JM508")
+OF_PMAP = ("JM410", "JM41", "JM420", "JM107", "JM109", "JM117", "JM118", "JM508")
 
 
 @pytest.mark.parametrize("folder", sorted(p.parent.name for p in RULES.glob("*/bad.py")))

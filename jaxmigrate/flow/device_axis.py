@@ -1,0 +1,251 @@
+"""Which of the host's arrays have a leading axis of one slice for each device, and which have none, for certain.
+
+A value has one where `replicate` or a pmap gave it, and none where it was initialised, made a train state of, or taken
+from one device. What is not known is neither. This is for rules: it follows the nearest assignments and proves nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
+
+from jaxmigrate.flow.first_devices import FETCHING, names_first, takes_first_slice
+from jaxmigrate.flow.layout.idioms import REPLICATES
+from jaxmigrate.program.arguments import call_arguments
+from jaxmigrate.program.functions import returned_by
+from jaxmigrate.program.library import last_names, named
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.order import reaching
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.scopes import Binding, positional_names
+from jaxmigrate.program.syntax import last_name
+from jaxmigrate.program.trees import ANY_TREE_MAPS
+from jaxmigrate.program.values import Class, External, Function
+from jaxmigrate.records import made, record
+
+DEEPEST = 7
+KEYS = named("raw-key", "seed") - {"jax.random.fold_in"}
+STATES = frozenset({"flax.training.train_state.TrainState.create", "flax.training.train_state.TrainState"})
+TRAIN_STATE = "TrainState"
+RESTORES = last_names("restores")
+UPDATES = frozenset({"replace", "_replace", "unfreeze", "freeze", "copy"})
+TREE_MAPS = frozenset(name.rpartition(".")[2] for name in ANY_TREE_MAPS)
+STACKING = re.compile("replicat|shard|pmap|vmap|stack|broadcast|split|tile|repeat|device")
+
+
+class Axis(NamedTuple):
+    """Whether there is a device axis, and the expression that made it so."""
+
+    stacked: bool
+    module: Module
+    node: ast.expr
+
+
+Given = Mapping[str, "Axis | None"]
+NOTHING: Given = {}
+
+
+@record
+class DeviceAxes:
+    """Answers for expressions of the host's code.
+
+    `stepped` are the calls of what pmap makes, with the positions of those of their results that have no such axis.
+    """
+
+    resolver: Resolver
+    stepped: Mapping[ast.Call, Collection[int]]
+    _known: dict[ast.expr, Axis | None] = made(factory=dict)
+
+    def of(self, node: ast.expr, module: Module) -> Axis | None:
+        """Whether a value has a device axis; None if that is not known."""
+        if node not in self._known:
+            self._known[node] = None
+            self._known[node] = self._of(node, module, NOTHING, 0)
+        return self._known[node]
+
+    def _of(self, node: ast.expr, module: Module, given: Given, depth: int) -> Axis | None:
+        if depth > DEEPEST:
+            return None
+        match node:
+            case ast.Name():
+                return self._name(node, module, given, depth)
+            case ast.Attribute(value=owner):
+                return self._of(owner, module, given, depth) if _is_field(owner) else None
+            case ast.Subscript(value=owner, slice=ast.Constant(value=str())):
+                return self._of(owner, module, given, depth + 1)
+            case ast.Subscript(value=owner, slice=ast.Constant(value=0)):
+                held = self._of(owner, module, given, depth + 1)
+                alone = held is not None and held.stacked and not isinstance(owner, ast.Call)
+                return Axis(False, module, node) if alone and not self._is_tuple(owner, module) else None
+            case ast.Dict(values=values) if values:
+                return _common(self._of(one, module, given, depth + 1) for one in values)
+            case ast.BinOp(left=left, right=right) if not isinstance(node.op, ast.Mod | ast.MatMult):
+                each = (self._of(one, module, given, depth + 1) for one in (left, right))
+                return next((one for one in each if one is not None and one.stacked), None)
+            case ast.Call():
+                return self._call(node, module, given, depth)
+        return None
+
+    def _is_tuple(self, node: ast.expr, module: Module) -> bool:
+        """Whether a name may hold all that a map gives, of which `[0]` is the first result."""
+        if not isinstance(node, ast.Name):
+            return False
+        return any(b.value in self.stepped and not b.path for b in self._bindings(node, module))
+
+    def _bindings(self, name: ast.Name, module: Module) -> list[Binding]:
+        """The assignments of a name that can be read here before any loop around has run once."""
+        scope = module.table.scope_of[name]
+        holder = scope.lookup(name.id)
+        if holder is None:
+            return []
+        bindings = holder.bindings[name.id]
+        if holder.function() is not scope.function():
+            return bindings if len(bindings) == 1 else []
+        found = reaching(bindings, name, module)
+        return [b for b in found if getattr(b.node, "end_lineno", 0) < name.lineno or b.kind == "param"]
+
+    def _name(self, name: ast.Name, module: Module, given: Given, depth: int) -> Axis | None:
+        bindings = self._bindings(name, module)
+        if len(bindings) == 1 and bindings[0].kind == "param":
+            return given.get(name.id)
+        if not bindings or any(b.kind != "assign" or b.value is None for b in bindings):
+            return None
+        return _common(self._bound(binding, module, given, depth + 1) for binding in bindings)
+
+    def _bound(self, binding: Binding, module: Module, given: Given, depth: int) -> Axis | None:
+        value, path = binding.value, binding.path
+        if value is None:
+            return None
+        if path and isinstance(value, ast.Tuple) and len(path) == 1 and isinstance(path[0], int):
+            return self._of(value.elts[path[0]], module, given, depth) if path[0] < len(value.elts) else None
+        if isinstance(value, ast.Call) and path and path[0] in self.stepped.get(value, ()):
+            return None
+        if path and not (isinstance(value, ast.Call) and self._gives_alike(value, module)):
+            return self._part(value, path, module, given, depth)
+        return self._of(value, module, given, depth)
+
+    def _gives_alike(self, call: ast.Call, module: Module) -> bool:
+        """Whether all parts of what a call gives are alike: a pmap's results, or the parts of a key."""
+        return call in self.stepped or self._callee(call, module) == "jax.random.split"
+
+    def _part(
+        self, value: ast.expr, path: tuple[int | str, ...], module: Module, given: Given, depth: int
+    ) -> Axis | None:
+        """A part of the tuple that a function of the program returns."""
+        for function, inner in self._called(value, module, given, depth) if isinstance(value, ast.Call) else ():
+            returns = [one for one in returned_by(function.node) if one is not None]
+            if len(returns) == 1 and isinstance(returns[0], ast.Tuple) and len(path) == 1 and isinstance(path[0], int):
+                elements = returns[0].elts
+                if path[0] < len(elements):
+                    return self._of(elements[path[0]], function.module, inner, depth + 1)
+        return None
+
+    def _callee(self, call: ast.Call, module: Module) -> str:
+        callee = self.resolver.value(call.func, module)
+        return callee.name if isinstance(callee, External) else ""
+
+    def _call(self, call: ast.Call, module: Module, given: Given, depth: int) -> Axis | None:
+        if call in self.stepped:
+            return Axis(True, module, call)
+        name, last = self._callee(call, module), last_name(call.func)
+        if name in REPLICATES:
+            return Axis(True, module, call)
+        if name in KEYS:
+            return Axis(False, module, call)
+        first = call.args[0] if call.args else None
+        if name in ("jax.random.split", "jax.random.fold_in"):
+            plain = name.endswith("fold_in") or self._is_unpacked(call, module)
+            held = self._of(first, module, given, depth + 1) if first is not None and plain else None
+            return held if held is not None and not held.stacked else None
+        if name and names_first(call.func):  # the program's own may take away another axis
+            return Axis(False, module, call)
+        if last in TREE_MAPS and first is not None:
+            if not isinstance(first, ast.Lambda) or not takes_first_slice(first) or len(call.args) != 2:
+                return None
+            held = self._of(call.args[1], module, given, depth + 1)
+            return Axis(False, module, call) if held is not None and held.stacked else None
+        if name.startswith("jax.") and last in FETCHING and first is not None:
+            return self._of(first, module, given, depth + 1)
+        if last in RESTORES and len(call.args) > 1:
+            return self._of(call.args[1], module, given, depth + 1)
+        if last in UPDATES and isinstance(call.func, ast.Attribute):
+            held = self._of(call.func.value, module, given, depth + 1)
+            parts = [self._of(k.value, module, given, depth + 1) for k in call.keywords]
+            unlike = any(one is not None and held is not None and one.stacked != held.stacked for one in parts)
+            return None if unlike else held
+        return self._made(call, module, given, depth)
+
+    def _is_unpacked(self, call: ast.Call, module: Module) -> bool:
+        """Whether the parts of a key are given names of their own."""
+        parent = module.table.parents.get(call)
+        return isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Tuple)
+
+    def _made(self, call: ast.Call, module: Module, given: Given, depth: int) -> Axis | None:
+        """What a network or an optimiser initialises, a train state, and what a function of the program returns."""
+        if self._makes_state(call, module):
+            return self._of_parts(call, module, given, depth)
+        if last_name(call.func) == "init" and isinstance(call.func, ast.Attribute) and call.args:
+            return self._of(call.args[0], module, given, depth + 1)  # a key, or parameters
+        answers = []
+        for function, inner in self._called(call, module, given, depth):
+            returns = [one for one in returned_by(function.node) if one is not None]
+            answers += [self._of(one, function.module, inner, depth + 1) for one in returns] or [None]
+        return _common(answers) if answers else None
+
+    def _makes_state(self, call: ast.Call, module: Module) -> bool:
+        if last_name(call.func) not in ("create", TRAIN_STATE) and TRAIN_STATE not in last_name(call.func):
+            return False
+        owner = call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr == "create" else call.func
+        value = self.resolver.value(owner, module)
+        if isinstance(value, External):
+            return value.name.endswith(f".{TRAIN_STATE}")
+        if not isinstance(value, Class):
+            return False
+        bases = [base for cls in self.resolver.lineage(value) for base in self.resolver.bases(cls)]
+        return any(isinstance(base, External) and base.name.endswith(f".{TRAIN_STATE}") for base in bases)
+
+    def _of_parts(self, call: ast.Call, module: Module, given: Given, depth: int) -> Axis | None:
+        """A state whose parameters have no axis, or are not known to and are not said to."""
+        parts = [k.value for k in call.keywords if k.arg is not None] + call.args
+        held = [self._of(one, module, given, depth + 1) for one in parts]
+        known = [one for one in held if one is not None]
+        if any(one.stacked for one in known):
+            return None
+        said = any(STACKING.search(ast.unparse(one)) for one, axis in zip(parts, held, strict=True) if axis is None)
+        starred = any(k.arg is None for k in call.keywords)
+        return Axis(False, module, call) if not said and not starred else None
+
+    def _called(self, call: ast.Call, module: Module, given: Given, depth: int) -> Iterable[tuple[Function, Given]]:
+        """The functions of the program that a call may call, with what they are given; nothing if one is unknown."""
+        found = []
+        for value in self.resolver.values(call.func, module):
+            if not isinstance(value, Function) or isinstance(value.node, ast.Lambda) or value.node.decorator_list:
+                return []
+            names = positional_names(value.node.args)
+            inner: dict[str, Axis | None] = {}
+            if value.receiver is not None and names and isinstance(call.func, ast.Attribute):
+                inner[names[0]] = self._of(call.func.value, module, given, depth + 1)
+                names = names[1:]
+            for number, one in enumerate(call_arguments(call, module)):
+                name = one.keyword or (names[number] if number < len(names) else None)
+                if name is not None and one.expression is not None:
+                    inner[name] = self._of(one.expression, module, given, depth + 1)
+            found.append((value, inner))
+        return found
+
+
+def _is_field(owner: ast.expr) -> bool:
+    """Whether an attribute is of a value of the host's, and not of a module or of `self`."""
+    return not (isinstance(owner, ast.Name) and owner.id in ("self", "cls"))
+
+
+def _common(answers: Iterable[Axis | None]) -> Axis | None:
+    """What all say; None where they differ, or one does not know."""
+    found = [*answers]
+    if not found or any(one is None for one in found):
+        return None
+    first = found[0]
+    agree = all(one is not None and first is not None and one.stacked == first.stacked for one in found)
+    return first if agree else None

@@ -1,0 +1,49 @@
+"""JM117: a pmap is given what has no slice for each device."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from jaxmigrate.findings import Finding
+from jaxmigrate.flow.axes import Step
+from jaxmigrate.flow.device_axis import Axis
+from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.readings import unmapped
+from jaxmigrate.program.collectives import PMAPS
+from jaxmigrate.program.modules import Module
+
+CODE = "JM117"
+
+
+def check(facts: Facts) -> Iterator[Finding]:
+    """Arguments that a pmap splits over devices, and that were initialised, or taken from one device, as they are."""
+    told: set[ast.expr] = set()
+    for found in facts.all_maps:
+        if found.name not in PMAPS:
+            continue
+        shared = unmapped(found, facts.resolver)
+        if shared is None:
+            continue
+        for given, module, number in facts.given_to(found):
+            for part, axis in _parts(given, module, facts) if number not in shared else ():
+                if part not in told and not module.is_test:
+                    told.add(part)
+                    yield from _finding(part, module, axis, facts)
+
+
+def _parts(given: ast.expr, module: Module, facts: Facts) -> Iterator[tuple[ast.expr, Axis]]:
+    """The parts of an argument that have no device axis."""
+    for part in given.elts if isinstance(given, ast.Tuple) else [given]:
+        axis = facts.device_axes.of(part, module)
+        if axis is not None and not axis.stacked:
+            yield part, axis
+
+
+def _finding(part: ast.expr, module: Module, axis: Axis, facts: Facts) -> Iterator[Finding]:
+    text = ast.unparse(part)[:40]
+    message = (
+        f"pmap takes a slice of {text} for each device, but it has no axis of devices: write "
+        f"flax.jax_utils.replicate({text}), or None for it in in_axes"
+    )
+    yield from facts.finding(module, part, CODE, message, (Step(axis.module, axis.node, "made here"),))
