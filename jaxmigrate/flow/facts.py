@@ -42,7 +42,7 @@ from jaxmigrate.program.modules import Module
 from jaxmigrate.program.old_names import Release
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.syntax import by_last_name
-from jaxmigrate.program.values import Application, External
+from jaxmigrate.program.values import Application, External, Function
 from jaxmigrate.records import replace
 
 SHARING = COMMUNICATING - named("spreading")  # after which devices may have the same
@@ -254,8 +254,18 @@ class Facts:
         """What the calls of a map pass by position, with the positions among its parameters."""
         for call in self._replicated.own_calls(found) if found.within is None else ():
             first = 0 if call.receiver is None else 1
-            if not call.is_starred:
+            if not call.is_starred and not self._is_unmapped(call.node, call.module, found):
                 yield from ((one, call.module, number) for number, one in enumerate(call.node.args, first))
+
+    def _is_unmapped(self, call: ast.Call, module: Module, found: DeviceMap) -> bool:
+        """Whether a call is of the very function that a map is given somewhere: `vae.encode(x)`, `pmap(vae.encode)`."""
+        function = found.function.node
+        if isinstance(function, ast.Lambda):
+            return False
+        if isinstance(call.func, ast.Attribute) and call.func.attr == function.name:
+            return found.application.node not in function.decorator_list
+        values = self.resolver.values(call.func, module)
+        return any(isinstance(one, Function) and one.node is function for one in values)
 
     @cached_property
     def device_axes(self) -> DeviceAxes:
@@ -264,6 +274,8 @@ class Facts:
         homes: dict[ast.Call, Module] = {}
         for found in self.all_maps if any(one.name in PMAPS for one in self.all_maps) else ():
             for call, module in self.calls_of(found):
+                if self._is_unmapped(call, module, found):
+                    continue
                 of_pmap = found.name in PMAPS
                 others.setdefault(call, []).append(unstacked_results(found, self.resolver) if of_pmap else None)
                 homes[call] = module

@@ -68,13 +68,20 @@ def _is_own(key: str, call: ast.Call, module: Module, mapped: Collection[ast.Cal
         names |= {one.id for target in node.targets for one in ast.walk(target) if isinstance(one, ast.Name)}
     if any(ONE_FOR_ALL.search(name.lower()) for name in names):
         return False
-    for one in (one for name in names for one in module.table.named.get(name, ())):
-        user = parents.get(one)
-        given = isinstance(user, ast.Call) and one in user.args
-        if (
-            isinstance(user, ast.Call)
-            and given
-            and (user in mapped or INITIALISES.search(last_name(user.func).lower()))
-        ):
-            return False  # what a map in sight draws by it, is read there
-    return True
+    uses = [one for name in names for one in module.table.named.get(name, ())]
+    return not any(_is_read_elsewhere(one, module, mapped) for one in uses)
+
+
+def _is_read_elsewhere(name: ast.AST, module: Module, mapped: Collection[ast.Call]) -> bool:
+    """Whether a key is given to a map in sight, which is read for what it draws, or to what initialises something."""
+    parents = module.table.parents
+    node = name
+    while node in parents and not isinstance(node, ast.stmt):
+        above = parents[node]
+        given = isinstance(above, ast.Call) and node is not above.func
+        if isinstance(above, ast.Call) and given and INITIALISES.search(last_name(above.func).lower()):
+            return True
+        if given and above in mapped and node is name:
+            return True
+        node = above
+    return False
