@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from jaxmigrate.flow.mapped_calls import JITS, may_come_from
+from jaxmigrate.flow.readings import is_scan
 from jaxmigrate.flow.wrappers import before_compiling, unwrapped
 from jaxmigrate.program.collectives import PMAPS, argument
 from jaxmigrate.program.functions import own_statements, returned_by
@@ -214,8 +215,17 @@ def _is_array_of(held: ast.expr, name: str, resolver: Resolver) -> bool:
     return not any(held.attr in one.text and static.search(one.text) for one in resolver.project.program)
 
 
+def _is_scan(made: Application, resolver: Resolver) -> bool:
+    """Whether what is compiled is `partial(jax.lax.scan, step)`, whose carry comes back as it was given."""
+    mapped = argument(made.arguments, 0, "fun", "f")
+    values = resolver.argument_values(mapped) if mapped is not None else ()
+    return len(values) == 1 and is_scan(values[0])
+
+
 def _gives_back(made: Application, number: int, resolver: Resolver) -> bool:
     """Whether a function in sight returns what it makes of a parameter: else no output could take the memory."""
+    if number == 0 and _is_scan(made, resolver):
+        return True
     function, skip = _mapped(made, resolver)
     if function is None or number + skip >= len(function.passed_names()):
         return False

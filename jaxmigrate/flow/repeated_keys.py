@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterator
 
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.layout.idioms import BROADCASTS, REPLICATES, STACKS, TILES
-from jaxmigrate.program.collectives import PMAPS
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.syntax import last_name
 
@@ -25,8 +24,8 @@ INITIALISES = re.compile("init|create|setup|sync|restore|build")
 
 
 def keys_repeated(facts: Facts) -> Iterator[tuple[Module, ast.Call]]:
-    """The calls that repeat a key for all devices, in programs that map over devices by pmap."""
-    if not any(found.name in PMAPS for found in facts.all_maps):
+    """The calls that repeat a key for all devices, in programs that map over devices."""
+    if not facts.all_maps:
         return
     if any(TELLS_APART.search(module.text) for module in facts.resolver.project.program):
         return

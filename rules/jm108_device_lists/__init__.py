@@ -24,17 +24,31 @@ PERMUTED = {name: int(position) for name, position in valued("perm").items()}
 LAST = frozenset(name.rpartition(".")[2] for name in PERMUTED)
 COUNTS = (4, 8)  # numbers of devices that a list is tried for: what is wrong is wrong for each
 GROUP_COUNTS = (8, 16)  # for groups, of which a program may make one for each host
-SIZES = re.compile(r"size|device|dev$|shard|world|rank|(^|\W)n$|num_|n_dev|stages")  # names of the number of devices
+SIZES = re.compile(
+    r"size|device|dev$|shard|world|rank|(^|\W)n$|num_|n_dev|stages", re.IGNORECASE
+)  # names of the number of devices
+OPPOSITE = {
+    one: other
+    for pair in ("left right", "up down", "forward backward", "fwd bwd", "next prev", "east west", "north south")
+    for one, other in (pair.split(), reversed(pair.split()))
+}
+WAYS = re.compile("|".join(OPPOSITE))
 Pairs = list[tuple[int, int]]
 
 
 def check(facts: Facts) -> Iterator[Finding]:
     """Lists written out, or made of the number of devices, that are wrong whatever that number is."""
     for module in facts.modules:
+        told_of: set[ast.expr] = set()
         if any(name in module.text for name in LAST):
             for perm in dict.fromkeys(_permutations(module, facts.resolver)):
                 if (told := _of_permutation(perm, module, facts.resolver)) is not None:
                     yield from facts.finding(module, perm, CODE, f"ppermute: {told}")
+                    told_of.add(perm)
+            for one, other in _same_ways(module):
+                if one not in told_of:
+                    message = f"ppermute: this list is that of {other}, so both go the same way; exchange its pairs"
+                    yield from facts.finding(module, one, CODE, message)
         yield from _groups(module, facts)
     for module, call, name in partial_reductions(facts):
         message = (
@@ -42,6 +56,23 @@ def check(facts: Facts) -> Iterator[Finding]:
             "axis_index_groups out, or reduce over the other devices as well"
         )
         yield from facts.finding(module, call, CODE, message)
+
+
+def _same_ways(module: Module) -> Iterator[tuple[ast.expr, str]]:
+    """Permutations of one function whose names say opposite ways, and that are the same, but for the first of them."""
+    by_text: dict[tuple[ast.AST | None, str], list[tuple[str, ast.expr]]] = {}
+    for one in module.table.parents:
+        match one:
+            case ast.Assign(targets=[ast.Name(id=name)], value=made) if _is_made_in_place(made) and WAYS.search(
+                name.lower()
+            ):
+                by_text.setdefault((module.table.function_of(one), ast.unparse(made)), []).append((name, made))
+    for same in by_text.values():
+        first = WAYS.search(same[0][0].lower())
+        for name, made in same[1:]:
+            way = WAYS.search(name.lower())
+            if first is not None and way is not None and OPPOSITE.get(first[0]) == way[0]:
+                yield made, same[0][0]
 
 
 def _groups(module: Module, facts: Facts) -> Iterator[Finding]:

@@ -120,3 +120,26 @@ def test_a_file_that_maps_nothing_itself() -> None:
     wrong, right = text.format("min(i + 1, n - 1)"), text.format("(i + 1) % n")
     assert [one.code for one in lint([decode(wrong.encode(), "a.py", Path("/project/a.py"))], Config())] == ["JM108"]
     assert lint([decode(right.encode(), "a.py", Path("/project/a.py"))], Config()) == []
+
+
+@pytest.mark.parametrize(
+    ("names", "second", "told"),
+    [
+        (("right_perm", "left_perm"), "[(i, (i + 1) % n) for i in range(n)]", 1),
+        (("fwd", "bwd"), "[(i, (i + 1) % n) for i in range(n)]", 1),
+        (("right_perm", "left_perm"), "[((i + 1) % n, i) for i in range(n)]", 0),
+        (("send_perm", "kv_perm"), "[(i, (i + 1) % n) for i in range(n)]", 0),
+    ],
+)
+def test_both_ways_the_same(names: tuple[str, str], second: str, told: int) -> None:
+    text = (
+        f"def f(x, y, n):\n    {names[0]} = [(i, (i + 1) % n) for i in range(n)]\n    {names[1]} = {second}\n"
+        f"    return lax.ppermute(x, 'i', {names[0]}), lax.ppermute(y, 'i', {names[1]})"
+    )
+    assert len(messages(text)) == told
+
+
+def test_the_number_of_devices_in_an_object() -> None:
+    text = "def f(x, grid):\n    return lax.ppermute(x, 'i', [(i, i + 1) for i in range(grid.nDevices)])"
+    (message,) = messages(text)
+    assert "the last device sends" in message
