@@ -14,6 +14,7 @@ from typing import NamedTuple
 from jaxmigrate.flow.first_devices import FETCHING, names_first, takes_first_slice
 from jaxmigrate.flow.layout.idioms import REPLICATES
 from jaxmigrate.program.arguments import call_arguments
+from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.library import last_names, named
 from jaxmigrate.program.modules import Module
@@ -22,13 +23,14 @@ from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Binding, positional_names
 from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.trees import ANY_TREE_MAPS
-from jaxmigrate.program.values import Class, External, Function
+from jaxmigrate.program.values import Class, External, Function, Parameter
 from jaxmigrate.records import made, record
 
 DEEPEST = 7
 KEYS = named("raw-key", "seed") - {"jax.random.fold_in"}
 STATES = frozenset({"flax.training.train_state.TrainState.create", "flax.training.train_state.TrainState"})
 TRAIN_STATE = "TrainState"
+METRICS = "metrics.Collection"
 RESTORES = last_names("restores")
 UPDATES = frozenset({"replace", "_replace", "unfreeze", "freeze", "copy"})
 TREE_MAPS = frozenset(name.rpartition(".")[2] for name in ANY_TREE_MAPS)
@@ -109,10 +111,18 @@ class DeviceAxes:
     def _name(self, name: ast.Name, module: Module, given: Given, depth: int) -> Axis | None:
         bindings = self._bindings(name, module)
         if len(bindings) == 1 and bindings[0].kind == "param":
-            return given.get(name.id)
+            return given[name.id] if name.id in given else self._passed(bindings[0], name.id, module, depth)
         if not bindings or any(b.kind != "assign" or b.value is None for b in bindings):
             return None
         return _common(self._bound(binding, module, given, depth + 1) for binding in bindings)
+
+    def _passed(self, binding: Binding, name: str, module: Module, depth: int) -> Axis | None:
+        """What all calls of the function around pass for a parameter, if all are in sight."""
+        function = module.table.function_of(binding.node)
+        if function is None or isinstance(function, ast.Lambda) or function.decorator_list:
+            return None
+        written = callers_of(self.resolver).written(Parameter(module, function, name))
+        return _common(self._of(one, home, NOTHING, depth + 1) for one, home in written or ())
 
     def _bound(self, binding: Binding, module: Module, given: Given, depth: int) -> Axis | None:
         value, path = binding.value, binding.path
@@ -186,6 +196,8 @@ class DeviceAxes:
         """What a network or an optimiser initialises, a train state, and what a function of the program returns."""
         if self._makes_state(call, module):
             return self._of_parts(call, module, given, depth)
+        if last_name(call.func) == "empty" and not call.args and self._is_of(call, module, METRICS):
+            return Axis(False, module, call)
         if last_name(call.func) == "init" and isinstance(call.func, ast.Attribute) and call.args:
             return self._of(call.args[0], module, given, depth + 1)  # a key, or parameters
         answers = []
@@ -197,14 +209,19 @@ class DeviceAxes:
     def _makes_state(self, call: ast.Call, module: Module) -> bool:
         if last_name(call.func) not in ("create", TRAIN_STATE) and TRAIN_STATE not in last_name(call.func):
             return False
-        owner = call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr == "create" else call.func
+        return self._is_of(call, module, TRAIN_STATE)
+
+    def _is_of(self, call: ast.Call, module: Module, name: str) -> bool:
+        """Whether a class that a call is of, or of a method of which, is a library's of that name, or made of it."""
+        of_method = isinstance(call.func, ast.Attribute) and call.func.attr in ("create", "empty")
+        owner = call.func.value if isinstance(call.func, ast.Attribute) and of_method else call.func
         value = self.resolver.value(owner, module)
         if isinstance(value, External):
-            return value.name.endswith(f".{TRAIN_STATE}")
+            return value.name.endswith(f".{name}")
         if not isinstance(value, Class):
             return False
         bases = [base for cls in self.resolver.lineage(value) for base in self.resolver.bases(cls)]
-        return any(isinstance(base, External) and base.name.endswith(f".{TRAIN_STATE}") for base in bases)
+        return any(isinstance(base, External) and base.name.endswith(f".{name}") for base in bases)
 
     def _of_parts(self, call: ast.Call, module: Module, given: Given, depth: int) -> Axis | None:
         """A state whose parameters have no axis, or are not known to and are not said to."""

@@ -46,6 +46,8 @@ from jaxmigrate.program.values import Application, External, Function
 from jaxmigrate.records import replace
 
 SHARING = COMMUNICATING - named("spreading")  # after which devices may have the same
+BY_KEYWORD = -1
+SENDING = "remote_copy"  # of Pallas, from one device to another
 DEVICE_MAPS = SHARD_MAPS | PMAPS | ONE_AXIS_MAPS
 AXES = "{axes}"  # in a message: the axes that it is about
 AXES_ARGUMENT = "{axes:argument}"  # the same, as an argument of a collective
@@ -122,6 +124,8 @@ class Facts:
             known = {use.call for use in self.axis_uses}
             each = self.calls(*(name.rpartition(".")[2] for name in SHARING))
             self._elsewhere = frozenset(self._axis_of(call, module) for module, call in each if call not in known)
+            if any(SENDING in module.text for module in self.resolver.project.program):
+                self._elsewhere |= {None}
         if found.axes is None or not self._elsewhere.isdisjoint((None, *found.axes)):
             return True
         node = found.application.node
@@ -251,11 +255,13 @@ class Facts:
         return iter(()) if found.within is not None else self._replicated.calls(found)
 
     def given_to(self, found: DeviceMap) -> Iterator[tuple[ast.expr, Module, int]]:
-        """What the calls of a map pass by position, with the positions among its parameters."""
+        """What the calls of a map pass, with the positions among its parameters; BY_KEYWORD for none."""
         for call in self._replicated.own_calls(found) if found.within is None else ():
             first = 0 if call.receiver is None else 1
             if not call.is_starred and not self._is_unmapped(call.node, call.module, found):
                 yield from ((one, call.module, number) for number, one in enumerate(call.node.args, first))
+                named = (k.value for k in call.node.keywords if k.arg is not None)
+                yield from ((one, call.module, BY_KEYWORD) for one in named)  # which pmap always splits
 
     def _is_unmapped(self, call: ast.Call, module: Module, found: DeviceMap) -> bool:
         """Whether a call is of the very function that a map is given somewhere: `vae.encode(x)`, `pmap(vae.encode)`."""

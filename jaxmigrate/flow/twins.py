@@ -47,6 +47,7 @@ def unlike_twins(modules: Iterable[Module], resolver: Resolver) -> Iterator[tupl
         if not any(word in module.text for word in LAST):
             continue
         by_function: dict[FunctionNode, list[_Reduction]] = defaultdict(list)
+        yield from ((twin, True) for twin in _summed_means(module, resolver))
         for call in module.table.calls:
             found = _reduction(call, module, resolver) if last_name(call.func) in LAST else None
             function = module.table.function_of(call)
@@ -65,6 +66,30 @@ def _reduction(call: ast.Call, module: Module, resolver: Resolver) -> _Reduction
         return None
     axis = axis_argument(callee.name, call_arguments(call, module))
     return _Reduction(call, callee.name, operand, ast.unparse(axis)) if axis is not None else None
+
+
+def _summed_means(module: Module, resolver: Resolver) -> Iterator[Twin]:
+    """`psum(scores.mean(), axis)` in a display or call in which other means are averaged over the same axis."""
+    beside: dict[tuple[ast.AST, str], list[tuple[str, ast.Call]]] = defaultdict(list)
+    for call in module.table.calls:
+        if last_name(call.func) not in ("psum", "pmean") or not call.args or not _is_mean(call.args[0]):
+            continue
+        callee = resolver.value(call.func, module)
+        name = callee.name if isinstance(callee, External) else ""
+        axis = axis_argument(name, call_arguments(call, module)) if name in (SUM, MEAN) else None
+        above = module.table.parents.get(call)
+        above = module.table.parents.get(above) if isinstance(above, ast.keyword) else above
+        if axis is not None and isinstance(above, ast.Call | ast.Dict | ast.Tuple):
+            beside[above, ast.unparse(axis)].append((name, call))
+    for (_, axis_text), same in beside.items():
+        means, sums = ([call for name, call in same if name == wanted] for wanted in (MEAN, SUM))
+        if len(means) > len(sums) == 1:
+            yield Twin(module, sums[0], means[0], axis_text)
+
+
+def _is_mean(node: ast.expr) -> bool:
+    """Whether an expression is a mean as it stands."""
+    return isinstance(node, ast.Call) and last_name(node.func) in ("mean", "nanmean")
 
 
 def _summed(reductions: list[_Reduction], module: Module) -> Iterator[Twin]:

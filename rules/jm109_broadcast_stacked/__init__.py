@@ -55,6 +55,9 @@ def _given(found: DeviceMap, position: int, facts: Facts) -> Iterator[tuple[ast.
 
 
 def _has_slices(name: ast.Name, module: Module, stepped: set[ast.Call], facts: Facts) -> bool:
+    axis = facts.device_axes.of(name, module)
+    if axis is not None:
+        return axis.stacked
     binding = nearest(name, module)
     if binding is None:
         return False

@@ -9,10 +9,11 @@ from jaxmigrate.rules.jm101_unbound_axis import is_unbound
 
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import shown
+from jaxmigrate.flow.axis_symbols import has_symbols
 from jaxmigrate.flow.facts import AXES, Facts, Place
 from jaxmigrate.flow.readings import DeviceMap, arguments, is_checked, is_unchecked, unreduced_outputs
 from jaxmigrate.flow.variance import AbstractValue, Level, Reading
-from jaxmigrate.flow.variance.lattice import GATHERED, MEAN, mapped
+from jaxmigrate.flow.variance.lattice import DATA, GATHERED, MEAN, mapped
 from jaxmigrate.flow.variance.lattice import replace as replace_var
 from jaxmigrate.program.collectives import SHARD_MAPS, VMAP
 from jaxmigrate.program.functions import returned_by
@@ -58,7 +59,9 @@ def _never_reduced(facts: Facts, unbound: frozenset[ast.AST]) -> Iterator[Findin
         for found, reading in ways:
             if found.name not in SHARD_MAPS or found.application.node in unbound or reading.reductions:
                 continue
-            if not is_unchecked(found, facts.resolver) or not _takes_blocks(found, facts):
+            if has_symbols(found.axes or ()) or not _takes_blocks(found, facts):
+                continue
+            if not is_unchecked(found, facts.resolver):
                 continue
             outputs = [*unreduced_outputs(found, reading, facts.resolver, _may_vary)]
             known = {node for _, node, _ in unreduced_outputs(found, reading, facts.resolver)}
@@ -87,8 +90,10 @@ def _to_mend(
 
 
 def _may_vary(value: AbstractValue) -> bool:
+    """Whether a value is made of the data of each device, or of a mean of it, for all that is in sight."""
     held = [*(value.parts or ()), *(value.fields or {}).values()]
-    return value.level != Level.NO and not value.host and not any(one.level == Level.NO for one in held)
+    own = value.level != Level.NO and not value.host and not any(one.level == Level.NO for one in held)
+    return own and not value.marks.isdisjoint((DATA, MEAN))
 
 
 def _takes_blocks(found: DeviceMap, facts: Facts) -> bool:

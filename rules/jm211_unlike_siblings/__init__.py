@@ -48,8 +48,8 @@ def _of_twins(facts: Facts) -> Iterator[Finding]:
         text = ast.unparse(twin.node)[:40]
         if summed:
             message = (
-                f"psum over {twin.axis} of what is computed as the operand of the pmean beside it: too large by the "
-                "number of devices, or that one too small; write the same for both"
+                f"psum over {twin.axis} of what is computed as the operand of the pmean beside it is: too large by the "
+                "number of devices for a mean; write pmean"
             )
         else:
             message = (

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import Step
 from jaxmigrate.flow.facts import Facts
-from jaxmigrate.flow.stacked_names import base
+from jaxmigrate.flow.stacked_names import base, nearest
 from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.collectives import argument
 from jaxmigrate.program.library import valued
@@ -27,7 +27,8 @@ def check(facts: Facts) -> Iterator[Finding]:
     saves = [(module, call, saved) for module, call in facts.calls(*LAST) for saved in _saved(call, module, facts)]
     if not saves:
         return
-    for module, call, saved in saves:
+    for module, call, whole in saves:
+        saved = _stacked_part(whole, module, facts)
         name, axis = base(saved), facts.device_axes.of(saved, module)
         if name is None or axis is None or not axis.stacked or _restores_stacked(name, module, facts):
             continue
@@ -37,6 +38,17 @@ def check(facts: Facts) -> Iterator[Finding]:
         )
         way = (Step(axis.module, axis.node, "stacked here"),)
         yield from facts.finding(module, saved if saved.lineno == call.lineno else call, CODE, message, way)
+
+
+def _stacked_part(saved: ast.expr, module: Module, facts: Facts) -> ast.expr:
+    """What is saved, or of a dictionary in sight what has an axis of devices in it."""
+    above = nearest(saved, module) if isinstance(saved, ast.Name) else None
+    held = saved if above is None or above.path else above.value
+    for one in held.values if isinstance(held, ast.Dict) else ():
+        axis = facts.device_axes.of(one, module)
+        if axis is not None and axis.stacked:
+            return one
+    return saved
 
 
 def _saved(call: ast.Call, module: Module, facts: Facts) -> Iterator[ast.expr]:

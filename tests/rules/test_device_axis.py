@@ -16,6 +16,7 @@ import functools
 import jax
 import jax.numpy as jnp
 import optax
+from clu import metrics
 from flax import jax_utils
 from flax.training import checkpoints, train_state
 from net import Net
@@ -32,6 +33,10 @@ class State(train_state.TrainState):
 def train_step(state, batch):
     grads = jax.lax.pmean(jax.grad(state.apply_fn)(state.params, batch), "batch")
     return state.apply_gradients(grads=grads), {"loss": jax.lax.pmean(batch.mean(), "batch")}
+
+
+class Stats(metrics.Collection):
+    loss: metrics.Average
 
 
 def create(rng):
@@ -122,6 +127,16 @@ x = float(loss["loss"])
     "plain": """\
 state, m = train_step(batches, batches)
 print(f"{m['loss']}", f"{len(batches):.1f}")
+""",
+    "by keyword, metrics": """\
+stats = Stats.empty()
+state, m = train_step(state=batches, batch=stats)  # JM117
+""",
+    "in a dictionary": """\
+def kept(state):
+    checkpoints.save_checkpoint("/tmp", {"model": state, "args": 1}, 1)  # JM508
+state, m = train_step(batches, batches)
+kept(state)
 """,
     "fetched and saved": """\
 state = create(rng).spread()

@@ -103,6 +103,15 @@ def norms(one, two, up, down):
     norm_two = lax.psum(norm_two, "i")
     return norm_one, norm_two
 """,
+    "a mean that is summed beside others": """\
+def statistics(kl, scores, returns):
+    return dict(
+        kl=lax.pmean(kl.sum(-1).mean(), "i"),
+        scores=lax.psum(scores.mean(), "i"),  # JM211
+        returns=lax.pmean(jnp.mean(returns), "i"),
+        count=lax.psum(returns.size, "i"),
+    )
+""",
     "gradients over the other axis": """\
 def step(params, batch):
     loss, grads = jax.value_and_grad(lambda p: jnp.mean(loss_of(p, batch)))(params)
@@ -138,14 +147,23 @@ run = jax.shard_map(functools.partial(evaluate, mean=mean), mesh=mesh, in_specs=
                     check_vma=False)
 run = jax.jit(run)
 """,
-    "array of all, declared replicated": """\
-def roll(x, shift):
-    return lax.ppermute(shift(x), "data", [(0, 1), (1, 2), (2, 3), (3, 0)])
+    "a network of which nothing is known": """\
+def evaluate(params, batch, model):
+    _, loss = model.apply({"params": params}, batch)
+    return {"loss": jnp.mean(loss)}  # JM201
 
-def main(shift):
-    out = P()  # JM201
-    return jax.jit(jax.shard_map(functools.partial(roll, shift=shift), mesh=mesh, in_specs=P("data"), out_specs=out,
-                                 check_vma=False))
+def main(model, specs):
+    run = functools.partial(evaluate, model=model)
+    return jax.jit(jax.shard_map(run, mesh=mesh, in_specs=(specs, P("data")), out_specs=P(), check_vma=False))
+""",
+    "a network whose loss is averaged": """\
+def evaluate(params, batch, model):
+    _, loss = model.apply({"params": params}, batch)
+    return {"loss": lax.pmean(jnp.mean(loss), "data")}
+
+def main(model, specs):
+    run = functools.partial(evaluate, model=model)
+    return jax.jit(jax.shard_map(run, mesh=mesh, in_specs=(specs, P("data")), out_specs=P(), check_vma=False))
 """,
     "summed loss, averaged gradients": """\
 def step(state, x):
