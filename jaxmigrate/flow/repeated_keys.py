@@ -27,13 +27,17 @@ def keys_repeated(facts: Facts) -> Iterator[tuple[Module, ast.Call]]:
     """The calls that repeat a key for all devices, in programs that map over devices."""
     if not facts.all_maps:
         return
-    if any(TELLS_APART.search(module.text) for module in facts.resolver.project.program):
+    candidates = [
+        (module, call, key)
+        for module, call in facts.calls(*sorted(REPEATING))
+        if not module.is_test and call.args and (key := _key(call.args[0])) is not None
+    ]
+    if not candidates or any(TELLS_APART.search(module.text) for module in facts.resolver.project.program):
         return
     steps = (found for found in facts.all_maps if not isinstance(found.function.node, ast.Lambda))
     mapped = {call for found in steps for call, _ in facts.calls_of(found)}
-    for module, call in facts.calls(*sorted(REPEATING)):
-        key = _key(call.args[0]) if call.args and not module.is_test else None
-        if key is None or not _is_own(key, call, module, mapped) or not facts.repeats_one(call, module):
+    for module, call, key in candidates:
+        if not _is_own(key, call, module, mapped) or not facts.repeats_one(call, module):
             continue
         if last_name(call.func).find("replicate") >= 0 or DEVICES.search(ast.unparse(call)):
             yield module, call

@@ -17,7 +17,7 @@ from jaxmigrate.program.collectives import REDUCTIONS, axis_argument
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode
-from jaxmigrate.program.syntax import last_name
+from jaxmigrate.program.syntax import calls_of, last_name
 from jaxmigrate.program.values import External
 
 SUM, MEAN = "jax.lax.psum", "jax.lax.pmean"
@@ -47,9 +47,10 @@ def unlike_twins(modules: Iterable[Module], resolver: Resolver) -> Iterator[tupl
         if not any(word in module.text for word in LAST):
             continue
         by_function: dict[FunctionNode, list[_Reduction]] = defaultdict(list)
-        yield from ((twin, True) for twin in _summed_means(module, resolver))
-        for call in module.table.calls:
-            found = _reduction(call, module, resolver) if last_name(call.func) in LAST else None
+        calls = [call for call in module.table.calls if last_name(call.func) in LAST]
+        yield from ((twin, True) for twin in _summed_means(calls, module, resolver))
+        for call in calls:
+            found = _reduction(call, module, resolver)
             function = module.table.function_of(call)
             if found is not None and function is not None:
                 by_function[function].append(found)
@@ -68,11 +69,11 @@ def _reduction(call: ast.Call, module: Module, resolver: Resolver) -> _Reduction
     return _Reduction(call, callee.name, operand, ast.unparse(axis)) if axis is not None else None
 
 
-def _summed_means(module: Module, resolver: Resolver) -> Iterator[Twin]:
+def _summed_means(calls: list[ast.Call], module: Module, resolver: Resolver) -> Iterator[Twin]:
     """`psum(scores.mean(), axis)` in a display or call in which other means are averaged over the same axis."""
     beside: dict[tuple[ast.AST, str], list[tuple[str, ast.Call]]] = defaultdict(list)
-    for call in module.table.calls:
-        if last_name(call.func) not in ("psum", "pmean") or not call.args or not _is_mean(call.args[0]):
+    for call in calls:
+        if not call.args or not _is_mean(call.args[0]):
             continue
         callee = resolver.value(call.func, module)
         name = callee.name if isinstance(callee, External) else ""
@@ -120,9 +121,9 @@ def _unreduced(reductions: list[_Reduction], function: FunctionNode, module: Mod
     """What is given to one function as in another branch, but reduced there alone."""
     names = {one.operand.id for one in reductions}
     calls: dict[str, list[ast.Call]] = defaultdict(list)
-    for call in module.table.calls:
+    for call in calls_of(function):
         given = [one for one in call.args if isinstance(one, ast.Name) and one.id in names]
-        if given and last_name(call.func) not in LAST and module.table.function_of(call) is function:
+        if given and last_name(call.func) not in LAST:
             calls[ast.unparse(call)].append(call)
     for same in calls.values():
         for number in range(len(same[0].args) if len(same) > 1 else 0):

@@ -22,6 +22,7 @@ PUTS = named("puts")
 DEVICES = re.compile("devices?$")
 DIGITS = re.compile(r"^[^{}]*\.\d+[efg%]$|^\d*d$")
 PERCENT = re.compile(r"%[\d.]*[defg]")
+WRITTEN = re.compile(r":[^\s{}]*\.\d+[efg%]}|\w:\d*d}|%[\d.]*[defg]")
 HOST = re.compile("cpu|host")
 
 
@@ -30,7 +31,8 @@ def check(facts: Facts) -> Iterator[Finding]:
     for module, call in facts.calls(*LAST, "device_put", "float"):
         for node, what in _taken(call, module, facts):
             yield from _finding(node, module, what, facts)
-    for module in {found.application.module: None for found in facts.all_maps if found.name in PMAPS}:
+    modules = {found.application.module: None for found in facts.all_maps if found.name in PMAPS}
+    for module in (one for one in modules if WRITTEN.search(one.text)):
         for any_node in module.table.parents:
             for one in _formatted(any_node):
                 yield from _finding(one, module, "is formatted as one number", facts)

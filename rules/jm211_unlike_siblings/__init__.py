@@ -15,7 +15,7 @@ from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.readings import DeviceMap, is_unchecked, unreduced_outputs
 from jaxmigrate.flow.siblings import Leaf, leaves
 from jaxmigrate.flow.twins import unlike_twins
-from jaxmigrate.flow.variance import AbstractValue, Level, Reading
+from jaxmigrate.flow.variance import AbstractValue, Level, Reading, Reduction
 from jaxmigrate.flow.variance.lattice import BESIDE, DATA, UNREDUCED
 from jaxmigrate.program.collectives import SHARD_MAPS, VMAP
 from jaxmigrate.program.modules import Module
@@ -94,7 +94,7 @@ def _metrics(
     certain = TOGETHER if len(ways) == 1 else OWN
     suspects = [leaf for leaf in each if _is_unreduced(leaf, certain)]
     others = [leaf for leaf in each if leaf.value.level == Level.NO and leaf.value.reduced]
-    if not suspects or not others:
+    if not suspects or not others or not any(_is_of_metrics(one) for one in reading.reductions):
         return
     along = [{leaf.path: leaf for leaf in leaves(r.returned, found.function)} for one, r in ways if one is not found]
     suspects = [leaf for leaf in suspects if len(others) >= SIBLINGS or _is_reduced_along(leaf, along)]
@@ -118,6 +118,12 @@ def _metrics(
     apart = len(others) < SIBLINGS
     module, place = _place(found, [r for _, r in ways] if apart else [reading])
     yield module, place, message, ()
+
+
+def _is_of_metrics(reduction: Reduction) -> bool:
+    """Whether what is reduced comes with a loss, or is made of data, and is no gradient: norms of these need none."""
+    operand = reduction.operand
+    return not operand.gradient and not operand.marks.isdisjoint(TOGETHER | OWN - {UNREDUCED})
 
 
 def _holds(value: object, held: set[int]) -> bool:

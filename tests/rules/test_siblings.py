@@ -56,6 +56,15 @@ def main(state, x):
     state, loss, entropy, kl = p_step(state, x)
     print(loss[0], entropy[0], jnp.mean(kl))
 """,
+    "metrics that a function out of sight makes, beside norms": """\
+def step(state, x, metrics_fn):
+    (loss, logits), grads = jax.value_and_grad(loss_of, has_aux=True)(state.params, x)
+    grads = lax.pmean(grads, "i")
+    logs = {"grad_norm": jnp.sqrt(jnp.vdot(grads, grads)), "update_loss": jnp.sum(grads)}
+    return state.apply_gradients(grads=grads), {"metrics": metrics_fn(logits, x), **logs}, logs
+
+p_step = jax.pmap(step, "i")
+""",
     "samples beside metrics": """\
 def step(state, x):
     (loss, (samples, entropy)), grads = jax.value_and_grad(loss_of, has_aux=True)(state.params, x)
