@@ -114,7 +114,26 @@ class DeviceAxes:
             return given[name.id] if name.id in given else self._passed(bindings[0], name.id, module, depth)
         if not bindings or any(b.kind != "assign" or b.value is None for b in bindings):
             return None
-        return _common(self._bound(binding, module, given, depth + 1) for binding in bindings)
+        found = [self._bound(binding, module, given, depth + 1) for binding in bindings]
+        if any(one is None for one in found):
+            replicated = self._replicated_elsewhere(name, bindings, module)
+            return Axis(False, module, replicated) if replicated is not None else None
+        return _common(found)
+
+    def _replicated_elsewhere(self, name: ast.Name, bindings: list[Binding], module: Module) -> ast.Call | None:
+        """Where the same value is given to `replicate`, so that it cannot have the axis already."""
+        for other in module.table.named.get(name.id, ()):
+            call = module.table.parents.get(other)
+            if not isinstance(other, ast.Name) or not isinstance(call, ast.Call) or other not in call.args[:1]:
+                continue
+            if self._callee(call, module) in REPLICATES and self._bindings(other, module) == bindings:
+                statement = module.table.statement_of(call)
+                renewed = isinstance(statement, ast.Assign) and any(
+                    isinstance(one, ast.Name) and one.id == name.id for t in statement.targets for one in ast.walk(t)
+                )
+                if not renewed:
+                    return call
+        return None
 
     def _passed(self, binding: Binding, name: str, module: Module, depth: int) -> Axis | None:
         """What all calls of the function around pass for a parameter, if all are in sight."""

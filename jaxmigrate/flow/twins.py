@@ -7,6 +7,7 @@ computed in one way, of which one is averaged and the other summed.
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -21,6 +22,7 @@ from jaxmigrate.program.syntax import calls_of, last_name
 from jaxmigrate.program.values import External
 
 SUM, MEAN = "jax.lax.psum", "jax.lax.pmean"
+LOSS = re.compile(r"(^|_)(loss|cost|error|mse|nll)(_|$)")
 SHORTEST = 40  # characters of an expression that is no accident
 LAST = frozenset(name.rpartition(".")[2] for name in REDUCTIONS)
 
@@ -54,6 +56,8 @@ def unlike_twins(modules: Iterable[Module], resolver: Resolver) -> Iterator[tupl
             function = module.table.function_of(call)
             if found is not None and function is not None:
                 by_function[function].append(found)
+        everything = [one for reductions in by_function.values() for one in reductions]
+        yield from ((twin, True) for twin in _summed_elsewhere(everything, module))
         for function, reductions in by_function.items():
             yield from ((twin, True) for twin in _summed(reductions, module))
             yield from ((twin, False) for twin in _unreduced(reductions, function, module))
@@ -91,6 +95,46 @@ def _summed_means(calls: list[ast.Call], module: Module, resolver: Resolver) -> 
 def _is_mean(node: ast.expr) -> bool:
     """Whether an expression is a mean as it stands."""
     return isinstance(node, ast.Call) and last_name(node.func) in ("mean", "nanmean")
+
+
+def _summed_elsewhere(reductions: list[_Reduction], module: Module) -> Iterator[Twin]:
+    """Sums of a loss that one function computes, where another function of the module averages it."""
+    alike: dict[tuple[str, str, str], list[_Reduction]] = defaultdict(list)
+    for one in reductions:
+        source = _computed_by(one.operand, module) if LOSS.search(one.operand.id.lower()) else None
+        if source is not None:
+            alike[one.axis, one.operand.id, source].append(one)
+    for same in alike.values():
+        means, sums = ([one for one in same if one.name == name] for name in (MEAN, SUM))
+        if means and len(sums) == 1 and _is_kept(sums[0].call, module):
+            yield Twin(module, sums[0].call, means[0].call, sums[0].axis)
+
+
+def _is_kept(call: ast.Call, module: Module) -> bool:
+    """Whether nothing is made of a sum in the function but a result: it is returned, or a name of its own is."""
+    parent = module.table.parents.get(call)
+    if isinstance(parent, ast.Return | ast.Dict):
+        return True
+    if not isinstance(parent, ast.Assign) or not isinstance(parent.targets[0], ast.Name):
+        return False
+    function, name = module.table.function_of(call), parent.targets[0].id
+    uses = [one for one in module.table.named.get(name, ()) if module.table.function_of(one) is function]
+    above = [module.table.parents.get(one) for one in uses if one.lineno > call.lineno]
+    return all(isinstance(one, ast.Return | ast.Tuple | ast.Dict) for one in above)
+
+
+def _computed_by(operand: ast.Name, module: Module) -> str | None:
+    """The function of which a value, or what comes with its gradient, is the result, by its name."""
+    above = nearest(operand, module)
+    call = above.value if above is not None else None
+    function = call.func if isinstance(call, ast.Call) else None
+    if isinstance(function, ast.Name) and (made := nearest(function, module)) is not None:
+        function = made.value
+    if isinstance(function, ast.Call) and last_name(function.func) == "value_and_grad" and function.args:
+        function = function.args[0]
+    if isinstance(function, ast.Call) or function is None:
+        return None
+    return last_name(function) or None
 
 
 def _summed(reductions: list[_Reduction], module: Module) -> Iterator[Twin]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
@@ -10,21 +11,24 @@ from jaxmigrate.flow.axes import Step
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.stacked_names import base, nearest
 from jaxmigrate.program.arguments import call_arguments
-from jaxmigrate.program.collectives import argument
+from jaxmigrate.program.collectives import PMAPS, argument
 from jaxmigrate.program.library import valued
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.syntax import last_name
-from jaxmigrate.program.values import Application, External, Member, Value
+from jaxmigrate.program.values import Application, External, Function, Member, Value
 
 CODE = "JM508"
 SAVED = {name: int(position) for name, position in valued("saves").items()}
 LAST = frozenset(name.rpartition(".")[2] for name in SAVED)
+WRITES = re.compile(r"\b(dump|dumps|to_bytes|msgpack_serialize|savez?|save_checkpoint|tofile)\(")
+TAKES = re.compile(r"\[0\]|unreplicate|first|single|slice|shard|replica|\[-1\]|mean\(")
 KEYWORDS = ("target", "state", "pytree", "obj")
 
 
 def check(facts: Facts) -> Iterator[Finding]:
     """What a library saves of a replicated state, or of what a pmap gave back, without taking one device's copy."""
     saves = [(module, call, saved) for module, call in facts.calls(*LAST) for saved in _saved(call, module, facts)]
+    saves += [(module, call, saved) for module, call, saved in _by_own(facts)]
     if not saves:
         return
     for module, call, whole in saves:
@@ -58,6 +62,21 @@ def _saved(call: ast.Call, module: Module, facts: Facts) -> Iterator[ast.expr]:
         given = argument(call_arguments(call, module), SAVED[name], *KEYWORDS)
         if given is not None and given.expression is not None:
             yield given.expression
+
+
+def _by_own(facts: Facts) -> Iterator[tuple[Module, ast.Call, ast.expr]]:
+    """What the project's own functions save, which write what they are given and take no copy of it."""
+    if not any(found.name in PMAPS for found in facts.all_maps):
+        return
+    for module in facts.modules:
+        for call in module.table.calls if "save" in module.text else ():
+            if "save" not in last_name(call.func).lower() or not call.args:
+                continue
+            callee = facts.resolver.value(call.func, module)
+            if isinstance(callee, Function) and not isinstance(callee.node, ast.Lambda):
+                text = ast.unparse(callee.node)
+                if WRITES.search(text) and not TAKES.search(text):
+                    yield from ((module, call, one) for one in call.args if isinstance(one, ast.Name | ast.Attribute))
 
 
 def _library_name(value: Value) -> str:

@@ -13,6 +13,7 @@ from jaxmigrate.sources import decode
 
 TOP = """\
 import functools
+import pickle
 import jax
 import jax.numpy as jnp
 import optax
@@ -137,6 +138,26 @@ def kept(state):
     checkpoints.save_checkpoint("/tmp", {"model": state, "args": 1}, 1)  # JM508
 state, m = train_step(batches, batches)
 kept(state)
+""",
+    "made of what is replicated later": """\
+params = load(rng)
+opt_state = optax.adam(1e-3).init(params)
+spread_params = jax_utils.replicate(params)
+out = jax.pmap(lambda p, o, b: (p, o))(spread_params, opt_state, batches)  # JM117
+""",
+    "by an own function that writes it": """\
+def save_params(tree, name):
+    with open(name, "wb") as file:
+        pickle.dump(tree, file)
+state, m = train_step(batches, batches)
+save_params(state.params, "a")  # JM508
+""",
+    "by an own function that takes a copy": """\
+def save_params(tree, name):
+    with open(name, "wb") as file:
+        pickle.dump(jax.tree.map(lambda x: x[0], tree), file)
+state, m = train_step(batches, batches)
+save_params(state.params, "a")
 """,
     "fetched and saved": """\
 state = create(rng).spread()

@@ -112,6 +112,26 @@ def norms(one, two, up, down):
     norm_two = lax.psum(norm_two, "i")
     return norm_one, norm_two
 """,
+    "a loss that another step averages": """\
+def train(params, x):
+    loss, grads = jax.value_and_grad(loss_of)(params, x)
+    return lax.pmean(grads, "i"), lax.pmean(loss, "i")
+
+def evaluate(params, x):
+    loss = loss_of(params, x)
+    loss = lax.psum(loss, "i")  # JM211
+    return loss
+""",
+    "a loss that is summed to be divided": """\
+def train(params, x):
+    loss, grads = jax.value_and_grad(loss_of)(params, x)
+    return lax.pmean(grads, "i"), lax.pmean(loss, "i")
+
+def evaluate(params, x):
+    loss = loss_of(params, x)
+    loss = lax.psum(loss, "i")
+    return loss / lax.psum(x.size, "i")
+""",
     "a mean that is summed beside others": """\
 def statistics(kl, scores, returns):
     return dict(
