@@ -100,7 +100,7 @@ def choose(mapped: Mapped, resolver: Resolver, trust: Trust, unwritten: Collecti
         found.add(
             layouts(
                 HostCode(own_resolver, own_modules, own_sites, editable, own_reachable),
-                Setup(axis, around.processes, around.guarded),
+                Setup(axis, around.processes, around.guarded, around.several),
                 trust,
             )
         )

@@ -99,6 +99,12 @@ def _named_by(made: ast.AST, module: Module) -> set[str]:
     return set()
 
 
+@once_each
+def may_change(name: str, resolver: Resolver) -> bool:
+    """Whether a project changes in place what goes by a name."""
+    return _changes_one({name}, resolver)
+
+
 def _changes_one(names: set[str], resolver: Resolver) -> bool:
     """Whether a project changes in place what goes by one of some names, or by one that is given to that."""
     pending, seen = [*names], set(names)

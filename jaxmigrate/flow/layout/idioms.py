@@ -53,6 +53,7 @@ ARRAYS = frozenset(
 KEYS = frozenset({"PRNGKey", "bernoulli", "fold_in", "key", "normal", "randint", "split", "uniform"})
 NEW_AXES = ("jax.numpy.newaxis", "numpy.newaxis")
 ONE_KEY = frozenset(f"jax.random.{name}" for name in ("PRNGKey", "fold_in", "key"))
+DEEPEST_NAME = 3  # of devices: `devices = chosen`
 OF_OTHER_SIZES = frozenset({"sizes", "product", "same", "wider"})  # shapes that do not come from the array itself
 RESHAPES = named("reshapes")
 DECLARED: dict[Declared, Kind] = {"replicates": "replicate", "splits": "split", "unreplicates": "first"}
@@ -137,6 +138,27 @@ class Idioms:
             case ast.Subscript(value=held, slice=ast.Slice(lower=None, upper=ast.expr() as count, step=None)):
                 return self.is_devices(held, module) and self.is_count(count, module)
         return device_lists.are_all(self.resolver.values(node, module), self.resolver)
+
+    def are_first_devices(self, node: ast.expr, module: Module, depth: int = DEEPEST_NAME) -> bool:
+        """Whether an expression is all devices, as many of the first as may be, or None.
+
+        A map over as many rows takes the same by itself, and raises if it has more or fewer.
+        """
+        match node:
+            case ast.Constant(value=None):
+                return True
+            case ast.Subscript(value=held, slice=ast.Slice(lower=lower, upper=ast.expr(), step=None)):
+                from_start = lower is None or (isinstance(lower, ast.Constant) and lower.value == 0)
+                return from_start and self.is_devices(held, module)
+            case ast.IfExp(body=body, orelse=orelse):
+                return all(self.are_first_devices(one, module, depth) for one in (body, orelse))
+            case ast.Name() if depth > 0 and node in module.table.scope_of and not self.is_devices(node, module):
+                found = self.resolver.bindings_at(node, module)
+                whole = all(b.kind == "assign" and not b.path and b.value is not None for b in found)
+                values = [b.value for b in found if b.value is not None]
+                once = whole and all(self.are_first_devices(one, module, depth - 1) for one in values)
+                return bool(found) and once and not device_lists.may_change(node.id, self.resolver)
+        return self.is_devices(node, module)
 
     def makes_array(self, node: ast.expr, module: Module) -> bool:
         """Whether an expression certainly gives one array, and no container."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
+from jaxmigrate.flow.guards import is_tried
 from jaxmigrate.flow.layout import identities, results
 from jaxmigrate.flow.layout.causes import Reason, Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
@@ -19,11 +20,15 @@ OF_PROGRAM = ("replaced", "apart")  # the advice that holds for mapped functions
 
 
 class SiteFacts:
-    """The facts about the sites of a program; `default_axis` names the axes that have no name."""
+    """The facts about the sites of a program; `several`: it says that it runs as several processes.
+
+    `default_axis` names the axes that have no name.
+    """
 
     def __init__(self, it: Interpreter, default_axis: str) -> None:
         self.it = it
         self.default_axis = default_axis
+        self.several = True
         self.counts = self._counts()
         self.leans: dict[ast.expr, dict[Assumption, None]] = {}  # what a site's global arrays rest on
         self._listed: dict[tuple[ast.expr, str], tuple[int, ...] | None] = {}
@@ -58,7 +63,7 @@ class SiteFacts:
             return Stacked.MAP_STAYS.reason("pmap is called with * or **")
         for name in ("devices", "backend", "axis_size"):
             given = site.keyword(name)
-            usual = given is not None and name == "devices" and self._is_usual(given)
+            usual = given is not None and name == "devices" and self._is_usual(node, given)
             if given is not None and not usual:
                 return Stacked.MAP_STAYS.reason(f"pmap is given `{name}=`")
         if self.axis(node) is None:
@@ -102,9 +107,15 @@ class SiteFacts:
             return False
         return each is not axes or results.parts_of(self.it, node, self.counts[node]) == len(each)
 
-    def _is_usual(self, devices: Argument) -> bool:
-        """Whether the devices given to pmap are those that it takes by itself."""
-        return devices.expression is not None and self.it.idioms.is_devices(devices.expression, devices.module)
+    def _is_usual(self, node: ast.expr, devices: Argument) -> bool:
+        """Whether the devices given to pmap are those that it takes by itself, where a process has them all."""
+        if devices.expression is None:
+            return False
+        if self.it.idioms.is_devices(devices.expression, devices.module):
+            return True
+        handled = any(is_tried(c.node, c.module) for c in self.it.maps.calls.values() if c.site is node)
+        alone = not self.several and not handled  # else it may be for the devices to raise, where there are others
+        return alone and self.it.idioms.are_first_devices(devices.expression, devices.module)
 
     def axis(self, node: ast.expr) -> str | None:
         """The name of the axis that a site maps; None where it is only known at run time."""

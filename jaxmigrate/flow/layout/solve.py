@@ -29,12 +29,13 @@ UNDER_NONE = Stacked.MIXED.reason("is a stacked array under in_axes=None")
 class Setup:
     """How a program runs: perhaps as several `processes`, and `guarded` where it asks which of them it is.
 
-    `axis` names the mapped axes that have no name.
+    `several`: it says that it does. `axis` names the mapped axes that have no name.
     """
 
     axis: str
     processes: bool
     guarded: bool
+    several: bool = True
 
 
 class Solver(EqualOutputs):
@@ -42,6 +43,7 @@ class Solver(EqualOutputs):
 
     def __init__(self, it: Interpreter, setup: Setup) -> None:
         super().__init__(it, setup.axis, setup.processes)
+        self.facts.several = setup.several
         self.guarded = setup.guarded
         self.blocked = {site: self.facts.blocked(site) for site in it.sites}
         self.result_of: dict[Reason | Blocker, str] = {}  # what a declaration calls the output that a reason is about
