@@ -475,3 +475,49 @@ def test_the_state_in_the_carry_of_a_scan_is_presumed_to_be_kept_equal() -> None
 def test_a_network_that_keeps_statistics_keeps_its_state_per_device() -> None:
     assert "replicated" not in layouts(plan({"main.py": CARRY, "models.py": NORMALIZED}))[0]
     assert "replicated" not in layouts(plan({"main.py": CARRY}))[0]
+
+
+CHAIN = """\
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+from flax.training.common_utils import shard
+
+
+def encode(w, images):
+    return (images @ w){sizes}
+
+
+p_encode = jax.pmap(encode)
+p_decode = jax.pmap(lambda w, x: jnp.tanh(x) * w.sum())  # one number for each device, or a row
+p_count = jax.pmap(lambda x, key: x.sum() + jax.random.uniform(key))
+w = jax_utils.replicate(jnp.sin(jnp.arange(6.0)).reshape(3, 2))
+keys = jax.random.split(jax.random.PRNGKey(0), jax.local_device_count())
+latents = p_encode(w, shard(np.sin(np.arange(48, dtype=np.float32)).reshape(16, 3)))
+{more}
+RESULT = np.asarray(p_decode(w, latents)).tolist(), np.asarray(p_count(latents, keys)).tolist()
+"""
+
+
+@pytest.mark.parametrize(
+    ("sizes", "more", "layout"),
+    [
+        ("", "", "split"),
+        ("", "latents = jnp.asarray(latents)", "split"),
+        ("[:, 0]", "", "split"),
+        (".sum()", "", "stacked"),
+        ("", "total = np.sum(latents, 0)", "stacked"),
+        ("", "total = latents[::-1]", "stacked"),
+    ],
+)
+def test_what_maps_hand_on_under_the_name_of_a_batch_is_presumed_to_be_one(sizes: str, more: str, layout: str) -> None:
+    files = {"main.py": CHAIN.format(sizes=sizes, more=more)}
+    found = plan(files)
+    assert [one.layout for one in found.sites[0].outputs] == [layout]
+    assert found.sites[1].arguments[1].layout == layout
+    before, after = both(f"handed on {sizes}{more}", files, found)
+    assert (before["error"], after["error"]) == ("", "")
+    assert before["result"] == after["result"]
+    assert any("holds a batch" in one.says for site in found.sites for one in site.assumed) is (layout == "split")
+    assert [one.layout for one in plan(files, "auto").sites[0].outputs] == ["stacked"]

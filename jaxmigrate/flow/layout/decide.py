@@ -49,6 +49,12 @@ def layouts(code: HostCode, setup: Setup, trust: Trust) -> Layouts:
             if other is None or not again.is_at_least(decided):
                 break
             decided, interpreter, trust = again, other, wider
+        if trust.likely and interpreter is not None:
+            wider = trust.presuming(presumed(interpreter, decided, flowing=True))
+            if wider.presumed != trust.presumed:
+                again, other = followed(wider)
+                if other is not None and again.is_at_least(decided):
+                    decided, interpreter = again, other
         return decided, interpreter is not None and interpreter.leans
 
     try:

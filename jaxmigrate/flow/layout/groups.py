@@ -30,6 +30,7 @@ COMPUTED = frozenset({host_arithmetic.ALONE, host_arithmetic.TOGETHER})
 ON_HOST = COMPUTED | {
     host_arithmetic.FLAT,
     host_arithmetic.DEEP,
+    host_arithmetic.BATCH,
 }  # what host code does with arrays, and leaves as it is
 SPLIT_FIELD = Stacked.PER_DEVICE.reason("is split over the devices, while other fields of its object are replicated")
 
@@ -142,6 +143,8 @@ class Groups:
         if root.blockers or root in self.dropped:
             return None
         kinds = self.kinds_of(root)
+        if host_arithmetic.BATCH in kinds:
+            return "split" if kinds <= self.splittable | {"output", host_arithmetic.BATCH} else None
         if "split" in kinds or "merge" in kinds:
             return "split" if kinds <= self.splittable else None
         if not COMPUTED.isdisjoint(kinds) and (self.processes or self._is_numpys(root, kinds)):

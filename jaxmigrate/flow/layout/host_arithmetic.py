@@ -21,6 +21,7 @@ from jaxmigrate.program.values import Constant, External
 
 ALONE, TOGETHER = "elementwise", "pairwise"  # an array with numbers; several arrays
 FLAT, DEEP = "flat", "deep"  # reshaped as a whole; of which some read shows that each device has an axis of it
+BATCH = "batch"  # what a reader presumes to be one, though nothing in sight split it
 OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
 COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 NUMBERS = named("gives-number")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from jaxmigrate.flow.layout import operations
+from jaxmigrate.flow.layout import host_arithmetic, operations
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.idioms import Idiom
 from jaxmigrate.flow.layout.interpreter import Interpreter
@@ -53,6 +53,11 @@ def given(it: Interpreter, site: ast.expr, index: int, value: Abstract, node: as
     if making is None:
         return value
     op = it.operations.ops.get(node)
+    if op is None and isinstance(value, Ref) and making.way == "split" and not making.calls:
+        says = f"`{_short(node)}` holds a batch with rows for each device"
+        it.lean([value], Assumption("likely", "splits", "", says, frame.module, node))
+        it.changed |= it.joined_group(host_arithmetic.BATCH, node).unify(value.group)
+        return value
     if _is_unmade(it, value):
         return _entered(it, Idiom(making.way, node, _form(making)), making, node, (GIVEN, *key), frame)
     if op is not None and op.form in (OBSERVED, PRESUMED):  # what it held at first was not all

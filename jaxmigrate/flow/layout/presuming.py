@@ -44,8 +44,11 @@ DEEPEST = 4  # callers of callers
 LEAST_AXES = 2  # of a batch: the devices, and the rows of each
 
 
-def presumed(it: Interpreter, found: Layouts) -> Observed:
-    """What a reader presumes of the arguments that stay stacked because nothing in sight made them."""
+def presumed(it: Interpreter, found: Layouts, *, flowing: bool = False) -> Observed:
+    """What a reader presumes of the arguments that stay stacked because nothing in sight made them.
+
+    With `flowing` also of what other maps gave and that differs between devices, where its names say a batch.
+    """
     facts = SiteFacts(it, "")
     given: dict[tuple[Site, int], Making] = {}
     made: dict[Spot, Making] = {}
@@ -60,7 +63,9 @@ def presumed(it: Interpreter, found: Layouts) -> Observed:
             way = _way(it, call, index, place)
             if call.is_spread(place) and not _is_batch(it, call, place, choice):
                 continue
-            if way == "split" and ("plain", call.site, index) in it.variables and not _is_row(it, place, call.module):
+            unmade = ("plain", call.site, index) in it.variables
+            flows = flowing and not unmade and ("argument", call.site, index) in it.groups
+            if way == "split" and (unmade or flows) and not _is_row(it, place, call.module):
                 given[site_of(call.site, it.sites[call.site].module), index] = Making("split", 0)
             elif way == "replicate":
                 made |= {spot: Making("replicate", 0) for spot in _makers(it, place, call.module, DEEPEST)}
