@@ -11,6 +11,7 @@ from jaxmigrate.migrate.maps import Array, MapPlan
 from jaxmigrate.migrate.names import names_in
 from jaxmigrate.program.operations import Part
 
+MANY = 5  # names for which one does as well
 OUT, STAR, STARS = "out", "args", "kwargs"
 Parts = dict[str, str | Part]
 
@@ -30,6 +31,8 @@ def wrapper(plan: MapPlan, mapped: str | ast.expr, words: Words, room: int) -> t
         or _hides(mapped, names, words)
     ):
         return None
+    if _is_starred(plan, mapped, names, words, room):
+        names = ()
     value, shown, parts = _value(plan, mapped, names, words)
     inputs = plan.inputs * len(names) if plan.whole_in else plan.inputs
     read = {n.id for n in names_in([mapped])} if isinstance(mapped, ast.Lambda) else {*names}
@@ -38,6 +41,23 @@ def wrapper(plan: MapPlan, mapped: str | ast.expr, words: Words, room: int) -> t
     lines += _returns(value, shown, axis, words, room)
     signature = ", ".join(names) or f"*{STAR}"
     return "\n".join([f"def $name({signature}):", *(f"    {line}" for line in lines)]), parts
+
+
+def _is_starred(plan: MapPlan, mapped: str | ast.expr, names: Sequence[str], words: Words, room: int) -> bool:
+    """Whether a star says the same as many names, of which all drop their first axis, that fill more than a line."""
+    alike = all(one.drops and one.mapped == 0 and not one.static for one in plan.inputs)
+    if (
+        not alike
+        or isinstance(mapped, ast.Lambda)
+        or plan.by_name
+        or plan.any_keywords
+        or len(names) < MANY
+        or _hides(mapped, (), words)
+    ):
+        return False
+    return any(
+        len(line) > room for line in _squeezes(plan.inputs * len(names) if plan.whole_in else plan.inputs, names, words)
+    )
 
 
 def _parameters(plan: MapPlan, mapped: str | ast.expr) -> tuple[str, ...] | None:

@@ -76,6 +76,24 @@ def test_a_partial_is_called_with_all_that_it_binds() -> None:
     assert "def per_device(" not in after
 
 
+MANY = """
+class Model:
+    def step(self, parameters, optimizer_state, momentum, learning_rate, images, labels):
+        scaled = parameters * learning_rate + lax.pmean(momentum * images, "i")
+        return scaled - optimizer_state, {"loss": labels.sum() + 0.0}
+def main(model):
+    p_step = jax.pmap(model.step, axis_name="i")
+    return p_step(X, X + 1, X + 2, X + 3, X + 4, X + 5)
+RESULT = main(Model())
+"""
+
+
+def test_many_arguments_that_all_have_rows_are_a_star() -> None:
+    after = fix_files({"main.py": HEAD + MANY.replace("model.step", "functools.partial(model.step)")})["main.py"]
+    assert "def step_per_device(*args):\n" in after
+    agree(HEAD + MANY, after)
+
+
 def test_arrays_of_fixed_rows_get_a_mesh_of_as_many_devices() -> None:
     after = fix_files({"main.py": HEAD + FIXED})["main.py"]
     assert after.count("mesh_of(") == 3

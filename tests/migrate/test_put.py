@@ -36,6 +36,11 @@ CASES = {
         "jax.random.key_data(put_each(list(jax.random.split(KEY, 8))))",
         "jax.random.key_data(jax.random.split(KEY, 8))",
     ),
+    "keys where they are split": (
+        "jax.random.key_data(jax.device_put_sharded(list(jax.random.split(KEY, 8)), jax.local_devices()))",
+        "jax.random.key_data(jax.random.split(KEY, 8))",
+    ),
+    "keys under a star": ("under_a_star(jax.random.PRNGKey(2))", "jax.random.split(jax.random.PRNGKey(2), 9)[1:]"),
     "the share of a device": ("most(lambda: put(np.ones(1 << 20, np.uint8)), 1 << 20)", "np.array(True)"),
     "rows that lie on their devices": (
         "put_each([jax.device_put(np.float32([i]), d) for i, d in enumerate(jax.devices())])",
@@ -44,6 +49,14 @@ CASES = {
     "unlike numbers": ("raises(lambda: put_each([1] * 9))", "np.array(True)"),
 }
 HELPERS = """
+def under_a_star(key):
+    key, own = jax.random.split(key)
+    for _ in range(2):
+        key, *own = jax.random.split(jax.random.PRNGKey(2), 9)
+        own = jax.device_put_sharded(own, jax.local_devices())
+    assert [shard.data.shape[0] for shard in own.addressable_shards] == [1] * 8
+    return own
+
 def most(make, row):
     # the most that one device holds while rows are put, in rows: one, and the one that it is a copy of
     real, held = jax.device_put, []
@@ -88,6 +101,23 @@ def found() -> dict[str, list[list[str]]]:
 @pytest.mark.parametrize("name", CASES)
 def test_rows_are_those_of_the_removed_function(name: str, found: dict[str, list[list[str]]]) -> None:
     assert [row[:4] for row in found[name]] == [row[:4] for row in found[f"{name}, meant"]]
+
+
+@pytest.mark.parametrize(
+    ("own", "short"),
+    [
+        ("key, *own = random.split(key, 9)", True),
+        ("own = list(random.split(key, 8))", True),
+        ("own = [key] * 8", False),
+        ("own = list(random.split(key, 8))\n    if jax.process_count() > 1:\n        own = rows()", False),
+        ("for own in rows():\n        pass", False),
+    ],
+)
+def test_only_what_is_known_to_be_keys_is_stacked(own: str, *, short: bool) -> None:
+    text = f"import jax\nfrom jax import random\n\n\ndef f(key, rows):\n    {own}\n"
+    after = fix_files({"main.py": f"{text}    return jax.device_put_sharded(own, jax.devices())\n"})["main.py"]
+    assert ("jax.numpy.stack(own)" in after) is short
+    assert ("def _put_sharded(" in after) is not short
 
 
 SHARED = {

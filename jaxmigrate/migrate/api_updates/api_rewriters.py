@@ -52,7 +52,7 @@ def subjects(
     used |= {one.row.name for uses in found.values() for one in uses.references}
     maps = modules if any(shard_maps.OLD.startswith(name) for name in used) else []  # none is asked for otherwise
     pjit = Subject(lambda use: pjits.reason(use, resolver, texts, stays), pjits.apply)
-    put = Subject(_always, _nothing_more, arrays.put_name)
+    put = Subject(_always, arrays.put_keys, arrays.put_name)
     batches = Batches(texts)
     call_back = Subject(lambda use: callbacks.reason(use, batches), callbacks.apply, callbacks.name)
     return {

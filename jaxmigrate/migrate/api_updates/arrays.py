@@ -15,6 +15,7 @@ from jaxmigrate.migrate.api_updates.calls import (
     set_keyword,
 )
 from jaxmigrate.migrate.api_updates.rewrite_context import RewriteContext
+from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.old_names import old_names
 from jaxmigrate.program.old_uses import OldReference, is_guarded
@@ -26,6 +27,8 @@ from jaxmigrate.program.syntax import has_stars
 SUM_OF_ONES = "jax.lax.psum(1)"
 CLIP = "jax.numpy.clip(a_min)"
 BOUNDS = {"a_min": "min", "a_max": "max"}
+SPLITS = named("splits-raw")
+SHARDED = "jax.device_put_sharded"
 PUT = {
     "jax.device_put_replicated": (
         "_put_replicated",
@@ -33,7 +36,7 @@ PUT = {
         "Puts a copy of each array on each device, along a new leading axis.",
         ("leaf", "", "device in devices", "x"),
     ),
-    "jax.device_put_sharded": (
+    SHARDED: (
         "_put_sharded",
         "shards",
         "Puts one tree on each device, along a new leading axis.",
@@ -59,6 +62,8 @@ def put_name(desk: RewriteContext, use: OldReference) -> str | None:
     sharding = desk.imported_name("jax.sharding.NamedSharding", use.node)
     if jax is None or mesh is None or spec is None or sharding is None:
         return None
+    if _keys_of(desk, use) is not None:
+        return desk.name_of("jax.device_put", use.node, use.node)
     name, parameter, told, (leaves, first, each, trees) = PUT[use.row.name]
     made = f"{jax}.make_array_from_single_device_arrays"
     lines = [
@@ -74,6 +79,51 @@ def put_name(desk: RewriteContext, use: OldReference) -> str | None:
         f"    return {jax}.tree.map(put, {trees})",
     ]
     return desk.helper(name, lines, use.node)
+
+
+def put_keys(desk: RewriteContext, use: OldReference) -> None:
+    """Stacks keys that were split from one, which are small, and lays them out with a row on each device."""
+    call = _keys_of(desk, use)
+    names = ("jax.sharding.NamedSharding", "jax.sharding.Mesh", "jax.sharding.PartitionSpec")
+    sharding, mesh, spec = (desk.imported_name(name, use.node) for name in names)
+    numpy = desk.name_of("jax.numpy", use.node)
+    if call is not None and numpy is not None:
+        shards, devices = call.args
+        axis = desk.quoted("devices")
+        desk.operations.append(Replace(shards, code(f"{numpy}.stack($itself)")))
+        desk.operations.append(Replace(devices, code(f"{sharding}({mesh}($itself, ({axis},)), {spec}({axis}))")))
+
+
+def _keys_of(desk: RewriteContext, use: OldReference) -> ast.Call | None:
+    """The call that puts keys on devices which all come from one split; None for anything else."""
+    call = called(use)
+    if use.row.name != SHARDED or call is None or call.keywords or len(call.args) != 2 or has_stars(call):
+        return None
+    node = call.args[0]
+    if not isinstance(node, ast.Name):
+        return call if _is_list_of_keys(node, desk) else None
+    scope = desk.module.table.scope_of[node].lookup(node.id)
+    bindings = scope.bindings[node.id] if scope is not None else ()
+    values = [_assigned(binding.node, desk.module) for binding in bindings if binding.value is not call]
+    return call if values and all(_splits(one, desk) or _is_list_of_keys(one, desk) for one in values) else None
+
+
+def _assigned(node: ast.AST, module: Module) -> ast.expr | None:
+    """What a statement assigns; of keys that it unpacks, only those under a star are a list that can be put."""
+    statement = module.table.statement_of(node)
+    return statement.value if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+
+
+def _is_list_of_keys(node: ast.expr | None, desk: RewriteContext) -> bool:
+    is_list = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("list", "tuple")
+    return is_list and isinstance(node, ast.Call) and len(node.args) == 1 and _splits(node.args[0], desk)
+
+
+def _splits(node: ast.expr | None, desk: RewriteContext) -> bool:
+    """Whether an expression splits a key."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name | ast.Attribute):
+        return False
+    return denotes(node.func, desk.resolver, desk.module) in SPLITS
 
 
 def size_reason(use: OldReference) -> str:
