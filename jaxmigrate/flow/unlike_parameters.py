@@ -1,0 +1,179 @@
+"""Parameters that each device initialises by a key of its own, and that are trained as if they were replicated."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.readings import DeviceMap
+from jaxmigrate.flow.stacked_names import nearest
+from jaxmigrate.flow.variance import Reading
+from jaxmigrate.program.collectives import PMAPS, VMAP
+from jaxmigrate.program.functions import returned_by
+from jaxmigrate.program.library import named
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.scopes import FunctionNode
+from jaxmigrate.program.syntax import calls_of, last_name
+from jaxmigrate.program.values import External, Function
+
+SPLIT = "jax.random.split"
+OWN_KEYS = named("splits-key")
+MAPS = PMAPS | {VMAP}
+AVERAGES = ("jax.lax.pmean", "jax.lax.psum")
+TOGETHER = re.compile(
+    "pmean|psum|all_gather|broadcast|axis_index_groups|sync"
+)  # by which a function may make them equal
+INITIALISING = frozenset({"init", "init_with_output", "lazy_init", "init_weights"})
+
+
+class Unlike(NamedTuple):
+    """A call that gives each device a key of its own for parameters, and the call that trains these."""
+
+    module: Module
+    call: ast.Call
+    trained: ast.Call
+
+
+def unlike_parameters(facts: Facts) -> Iterator[Unlike]:
+    """Calls of a mapped `network.init` with a key for each device, whose result a pmap trains.
+
+    That one averages gradients over the devices: each device then adds the same steps to parameters of its own.
+    """
+    training = [found for found, reading in facts.readings if found.name in PMAPS and _averages_gradients(reading)]
+    for module, call, key in _initialised(facts) if training else ():
+        target = _target(call, module) if _are_own(key, module, facts) else ""
+        trained = _trained(target, call, module, training, facts) if target else None
+        if trained is not None:
+            yield Unlike(module, call, trained)
+
+
+def _initialised(facts: Facts) -> Iterator[tuple[Module, ast.Call, ast.expr]]:
+    """Calls that initialise parameters on each device, or for each, and the keys that they are given."""
+    for found in facts.all_maps:
+        names = _keys_of_parameters(found.function.node) if found.name in PMAPS else ()
+        for call, module in facts.calls_of(found) if names else ():
+            passed = dict(zip(found.parameters(), call.args, strict=False))
+            passed |= {one.arg: one.value for one in call.keywords if one.arg is not None}
+            yield from ((module, call, passed[name]) for name in names if name in passed)
+    for module, made in facts.calls("pmap", "vmap"):
+        callee = facts.resolver.value(made.func, module)
+        if not isinstance(callee, External) or callee.name not in MAPS or not made.args:
+            continue
+        mapped = facts.resolver.value(made.args[0], module)
+        names = _keys_of_parameters(mapped.node)[:1] if isinstance(mapped, Function) and callee.name == VMAP else ()
+        plain = isinstance(made.args[0], ast.Attribute) and made.args[0].attr in INITIALISING
+        if plain or (isinstance(mapped, Function) and names == mapped.passed_names()[:1]):
+            yield from ((module, call, call.args[0]) for call in _calls_of_made(made, module) if call.args)
+
+
+def _calls_of_made(made: ast.Call, module: Module) -> Iterator[ast.Call]:
+    """The calls of what a call gave: there and then, or by the one name that it is assigned to."""
+    above = module.table.parents.get(made)
+    if isinstance(above, ast.Call) and above.func is made:
+        yield above
+    target = above.targets[0] if isinstance(above, ast.Assign) and len(above.targets) == 1 else None
+    for node in module.table.named.get(target.id, ()) if isinstance(target, ast.Name) else ():
+        call = module.table.parents.get(node)
+        if isinstance(call, ast.Call) and call.func is node:
+            yield call
+
+
+def _averages_gradients(reading: Reading) -> bool:
+    return any(
+        one.name in AVERAGES and (one.operand.gradient or any(leaf.gradient for leaf in one.operand.parts or ()))
+        for one in reading.reductions
+    )
+
+
+def _keys_of_parameters(function: FunctionNode) -> list[str]:
+    """The parameters of a function by which it draws the parameters of a network that it returns."""
+    body = function.body if isinstance(function.body, list) else [function.body]
+    if any(TOGETHER.search(ast.unparse(one)) for one in body):
+        return []
+    return [
+        one.arg
+        for one in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+        if _initialises(function, one.arg)
+    ]
+
+
+def _initialises(function: FunctionNode, key: str) -> bool:
+    """Whether a function returns what `init` made by a key, or by one of those that it was split into."""
+    keys, made = {key}, set[str]()
+    inits = set[ast.expr]()
+    for node in ast.walk(function):
+        targets = node.targets if isinstance(node, ast.Assign) else ()
+        value = node.value if isinstance(node, ast.Assign) else None
+        names = {one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)}
+        if (
+            isinstance(value, ast.Call)
+            and last_name(value.func) in ("split", "fold_in", "clone")
+            and _mentions(value, keys)
+        ):
+            keys |= names
+        for call in (one for one in ast.walk(value) if isinstance(one, ast.Call)) if value is not None else ():
+            if _is_init(call, keys):
+                inits.add(call)
+                made |= names
+        if value is not None and _mentions(value, made):
+            made |= names
+    returned = [one for one in returned_by(function) if one is not None]
+    inits |= {call for call in calls_of(function) if _is_init(call, keys)}
+    return any(_mentions(one, made) or any(part in inits for part in ast.walk(one)) for one in returned)
+
+
+def _is_init(call: ast.Call, keys: set[str]) -> bool:
+    given = [*call.args[:1], *(one.value for one in call.keywords if one.arg in ("rngs", "rng", "key"))]
+    return last_name(call.func) in INITIALISING and any(_mentions(one, keys) for one in given)
+
+
+def _mentions(node: ast.expr, names: set[str]) -> bool:
+    return any(isinstance(one, ast.Name) and one.id in names for one in ast.walk(node))
+
+
+def _are_own(node: ast.expr, module: Module, facts: Facts) -> bool:
+    """Whether an expression is a key for each device, each another."""
+    binding = nearest(node, module) if isinstance(node, ast.Name) else None
+    made = node if binding is None or binding.path else binding.value
+    callee = facts.resolver.value(made.func, module) if isinstance(made, ast.Call) else None
+    return isinstance(callee, External) and callee.name in {SPLIT, *OWN_KEYS}
+
+
+def _target(call: ast.Call, module: Module) -> str:
+    """What the result of a call is assigned to: a name, or an attribute of an object; else empty."""
+    statement = module.table.parents.get(call)
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or statement.value is not call:
+        return ""
+    target = statement.targets[0]
+    first = target.elts[0] if isinstance(target, ast.Tuple) and target.elts else target
+    return ast.unparse(first) if isinstance(first, ast.Name | ast.Attribute) else ""
+
+
+def _trained(target: str, made: ast.Call, module: Module, training: list[DeviceMap], facts: Facts) -> ast.Call | None:
+    """The first call of a pmap that averages gradients which is given a name as it was assigned."""
+    around = module.table.function_of(made)
+    for found in training:
+        for call, home in facts.calls_of(found):
+            near = home is module and (module.table.function_of(call) is around or "." in target)
+            given = near and any(ast.unparse(one) == target for one in call.args)
+            if given and not _is_mended(target, made, call, module):
+                return call
+    return None
+
+
+def _is_mended(target: str, made: ast.Call, trained: ast.Call, module: Module) -> bool:
+    """Whether something between two calls gives a name another value, which may make the parameters equal."""
+    for node in ast.walk(module.table.function_of(made) or module.tree):
+        if isinstance(node, ast.Assign) and made.lineno < node.lineno < trained.lineno:
+            names = {
+                ast.unparse(one)
+                for t in node.targets
+                for one in ast.walk(t)
+                if isinstance(one, ast.Name | ast.Attribute)
+            }
+            if target in names:
+                return True
+    return False
