@@ -11,7 +11,7 @@ from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.stacked_names import nearest
 from jaxmigrate.flow.variance import Reading
-from jaxmigrate.program.collectives import PMAPS, VMAP
+from jaxmigrate.program.collectives import PMAPS, SHARD_MAPS, VMAP
 from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
@@ -22,6 +22,7 @@ from jaxmigrate.program.values import External, Function
 SPLIT = "jax.random.split"
 OWN_KEYS = named("splits-key")
 MAPS = PMAPS | {VMAP}
+MANY = PMAPS | SHARD_MAPS
 AVERAGES = ("jax.lax.pmean", "jax.lax.psum")
 TOGETHER = re.compile(
     "pmean|psum|all_gather|broadcast|axis_index_groups|sync"
@@ -42,7 +43,7 @@ def unlike_parameters(facts: Facts) -> Iterator[Unlike]:
 
     That one averages gradients over the devices: each device then adds the same steps to parameters of its own.
     """
-    training = [found for found, reading in facts.readings if found.name in PMAPS and _averages_gradients(reading)]
+    training = [found for found, reading in facts.readings if found.name in MANY and _averages_gradients(reading)]
     for module, call, key in _initialised(facts) if training else ():
         target = _target(call, module) if _are_own(key, module, facts) else ""
         trained = _trained(target, call, module, training, facts) if target else None
@@ -53,8 +54,8 @@ def unlike_parameters(facts: Facts) -> Iterator[Unlike]:
 def _initialised(facts: Facts) -> Iterator[tuple[Module, ast.Call, ast.expr]]:
     """Calls that initialise parameters on each device, or for each, and the keys that they are given."""
     for found in facts.all_maps:
-        names = _keys_of_parameters(found.function.node) if found.name in PMAPS else ()
-        for call, module in facts.calls_of(found) if names else ():
+        names = _keys_of_parameters(found.function.node) if _takes_one_each(found) else ()
+        for call, module in _calls_of(found, facts) if names else ():
             passed = dict(zip(found.parameters(), call.args, strict=False))
             passed |= {one.arg: one.value for one in call.keywords if one.arg is not None}
             yield from ((module, call, passed[name]) for name in names if name in passed)
@@ -67,6 +68,21 @@ def _initialised(facts: Facts) -> Iterator[tuple[Module, ast.Call, ast.expr]]:
         plain = isinstance(made.args[0], ast.Attribute) and made.args[0].attr in INITIALISING
         if plain or (isinstance(mapped, Function) and names == mapped.passed_names()[:1]):
             yield from ((module, call, call.args[0]) for call in _calls_of_made(made, module) if call.args)
+
+
+def _takes_one_each(found: DeviceMap) -> bool:
+    """Whether a mapped function works with one key of several: of a pmap, or of a shard_map that drops their axis."""
+    body = ast.unparse(found.function.node) if found.name in SHARD_MAPS else ""
+    return found.name in PMAPS or "squeeze(0)" in body or "[0]" in body
+
+
+def _calls_of(found: DeviceMap, facts: Facts) -> Iterator[tuple[ast.Call, Module]]:
+    """The calls of a map, also of one that is compiled where it is made: `jit(shard_map(init, ...))(keys)`."""
+    yield from facts.calls_of(found)
+    module, node = found.application.module, found.application.node
+    above = module.table.parents.get(node)
+    if isinstance(above, ast.Call) and node in above.args and last_name(above.func) == "jit":
+        yield from ((call, module) for call in _calls_of_made(above, module))
 
 
 def _calls_of_made(made: ast.Call, module: Module) -> Iterator[ast.Call]:
@@ -108,11 +124,8 @@ def _initialises(function: FunctionNode, key: str) -> bool:
         targets = node.targets if isinstance(node, ast.Assign) else ()
         value = node.value if isinstance(node, ast.Assign) else None
         names = {one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)}
-        if (
-            isinstance(value, ast.Call)
-            and last_name(value.func) in ("split", "fold_in", "clone")
-            and _mentions(value, keys)
-        ):
+        derived = isinstance(value, ast.Call) and last_name(value.func) in ("split", "fold_in", "clone")
+        if value is not None and _mentions(value, keys) and (derived or names <= keys):
             keys |= names
         for call in (one for one in ast.walk(value) if isinstance(one, ast.Call)) if value is not None else ():
             if _is_init(call, keys):

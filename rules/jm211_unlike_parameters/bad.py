@@ -20,10 +20,11 @@ def step(params, batch):
 
 def main():
     n = jax.local_device_count()
+    batch = jax.random.normal(jax.random.key(1), (n, 4, 2))
     keys = jax.random.split(jax.random.key(0), n)
     params = jax.pmap(create)(keys)  # JM211
     for _ in range(50):
-        params = step(params, jnp.ones((n, 4, 2)))
+        params = step(params, batch)
     kernel = params["params"]["kernel"]
     print("largest difference between devices:", jnp.abs(kernel - kernel[0]).max().round(2))
 

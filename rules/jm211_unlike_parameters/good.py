@@ -21,9 +21,10 @@ def step(params, batch):
 
 def main():
     n = jax.local_device_count()
+    batch = jax.random.normal(jax.random.key(1), (n, 4, 2))
     params = jax_utils.replicate(create(jax.random.key(0)))
     for _ in range(50):
-        params = step(params, jnp.ones((n, 4, 2)))
+        params = step(params, batch)
     kernel = params["params"]["kernel"]
     print("largest difference between devices:", jnp.abs(kernel - kernel[0]).max().round(2))
 
