@@ -16,6 +16,7 @@ from jaxmigrate.flow.layout.model import Frame, Given
 from jaxmigrate.flow.layout.values import NOTHING, PLAIN, Abstract, Nothing, Ref, groups_in, is_tracked
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.syntax import has_stars
 from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import Constant, External
 
@@ -33,14 +34,14 @@ RESHAPES = frozenset({"flatten", "ravel", "reshape"})
 
 
 def computed(
-    it: Interpreter, operands: Sequence[tuple[Abstract, ast.expr]], node: ast.expr, frame: Frame
+    it: Interpreter, operands: Sequence[tuple[Abstract, ast.expr | None]], node: ast.expr, frame: Frame
 ) -> Abstract | None:
     """What arithmetic gives that changes no axis of the arrays among its operands; None where it may be another."""
     arrays = [value for value, _ in operands if not _is_plain(value)]
     plain = [one for value, one in operands if _is_plain(value)]
     if not arrays or not all(isinstance(value, Ref | Nothing) for value in arrays):
         return None
-    if not all(is_number(it, one, frame.module) for one in plain):
+    if not all(one is not None and is_number(it, one, frame.module) for one in plain):
         return None
     refs = [value for value in arrays if isinstance(value, Ref)]
     if not all(one.is_array for one in refs) or len(refs) < len(arrays):
@@ -74,16 +75,17 @@ def is_number(it: Interpreter, node: ast.expr, module: Module) -> bool:
 def function(it: Interpreter, name: str, given: Given, node: ast.Call, frame: Frame) -> Abstract | None:
     """A function of a library that computes element by element, or puts the elements in another shape."""
     values = given.positional
-    if name in MAPS and not given.open and set(given.named) <= {"a_max", "a_min", "max", "min"}:
-        pairs = [(value, node.args[i]) for i, value in enumerate(values)]
-        named_ones = [(given.named[k.arg], k.value) for k in node.keywords if k.arg is not None]
-        result = computed(it, [*pairs, *named_ones], node, frame)
+    if given.open or has_stars(node):
+        return None
+    if name in MAPS and set(given.named) <= {"a_max", "a_min", "max", "min"}:
+        result = computed(it, _operands(given), node, frame)
         if not name.startswith("jax."):
             it.lending.on_host.update(groups_in(result) if result is not None else ())
         return result
     if name in SHAPES_ALL and values and isinstance(values[0], Ref) and not any(map(is_tracked, [*values[1:]])):
         return None if set(given.named) - {"shape", "newshape"} else flat(it, values[0], node, frame)
-    if name in JOINS and len(values) == 1 and _is_along_first(node) and isinstance(values[0], Ref):
+    single = len(values) == len(node.args) == 1 and given.places.get(0) is node.args[0]
+    if name in JOINS and single and _is_along_first(node) and isinstance(values[0], Ref):
         return _joined(it, name, values[0], node, frame)
     return None
 
@@ -94,10 +96,15 @@ def method(it: Interpreter, owner: Ref, name: str, given: Given, node: ast.Call,
         return None
     if name in RESHAPES and not given.named:
         return flat(it, owner, node, frame)
-    if name in METHODS and owner.is_array:
-        numbers = all(is_number(it, one, frame.module) for one in (*node.args, *(k.value for k in node.keywords)))
-        return computed(it, [(owner, node)], node, frame) if numbers else None
+    if name in METHODS and owner.is_array and not has_stars(node):
+        return computed(it, [(owner, node.func), *_operands(given)], node, frame)
     return None
+
+
+def _operands(given: Given) -> list[tuple[Abstract, ast.expr | None]]:
+    """The arguments of a call with their expressions, as far as these stand for one each."""
+    positional = [(value, given.places.get(i)) for i, value in enumerate(given.positional)]
+    return [*positional, *((value, given.places.get(name)) for name, value in given.named.items())]
 
 
 def flat(it: Interpreter, owner: Ref, node: ast.expr, frame: Frame) -> Abstract:
