@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from jaxmigrate.codemod.style import Style
@@ -23,7 +23,7 @@ def without_leftovers(before: Module, after: str, kept: frozenset[str], style: S
     """
     from jaxmigrate.codemod.apply import rewritten
 
-    used = _loaded(before) - kept
+    used, counted = _loaded(before) - kept, _counts_read(before)
     path = before.path if before.cells or before.path.suffix not in JOINED else Path("after.py")
     for _ in range(MOST_ROUNDS):
         module = read.module(path, after)
@@ -31,6 +31,7 @@ def without_leftovers(before: Module, after: str, kept: frozenset[str], style: S
             return after
         unused = _written(used - _loaded(module), after) - _quoted(module)
         operations = list(_leftovers(module, unused)) if unused else []
+        operations += _unread_counts(module, counted, unused)
         if not operations:
             return after
         read.forget(module)
@@ -59,6 +60,45 @@ def _leftovers(module: Module, unused: set[str]) -> Iterator[Operation]:
             bindings = scope.bindings[name]
             if len(bindings) == 1 and name not in scope.outer_names and scope.kind != "class":
                 yield from _dropped(bindings[0].node, scope, name, module)
+
+
+def _counts_read(module: Module) -> dict[str, set[str]]:
+    """By function: the variables in it that hold the number of devices, and that it reads."""
+    found: dict[str, set[str]] = {}
+    for scope in module.table.own_scope.values() if "device" in module.text else ():
+        if scope.kind == "function" and isinstance(scope.node, ast.FunctionDef):
+            counts = {name for name, (one, *_) in scope.bindings.items() if _is_count(one.node)}
+            found.setdefault(_path_of(scope), set()).update(n for n in counts if _is_read(n, scope, module))
+    return {path: names for path, names in found.items() if names}
+
+
+def _unread_counts(module: Module, counted: Mapping[str, set[str]], unused: set[str]) -> Iterator[Operation]:
+    """The operations that drop numbers of devices that a function read before; other functions may have such names."""
+    for scope in module.table.own_scope.values() if counted else ():
+        for name in counted.get(_path_of(scope), set()) - unused if isinstance(scope.node, ast.FunctionDef) else ():
+            bindings = scope.bindings.get(name, ())
+            if len(bindings) == 1 and _is_count(bindings[0].node) and not _is_read(name, scope, module):
+                yield from _dropped(bindings[0].node, scope, name, module)
+
+
+def _is_count(node: ast.AST) -> bool:
+    return isinstance(node, ast.Assign) and _counts(node)
+
+
+def _is_read(name: str, scope: Scope, module: Module) -> bool:
+    """Whether a variable of a scope is read, in functions within it too."""
+    reads = (n for n in module.table.named.get(name, ()) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+    return any(module.table.scope_of[n].lookup(name) is scope for n in reads)
+
+
+def _path_of(scope: Scope) -> str:
+    """A function by its name and those that it stands in."""
+    names = []
+    holder: Scope | None = scope
+    while holder is not None:
+        names.append(getattr(holder.node, "name", ""))
+        holder = holder.parent
+    return ".".join(reversed(names))
 
 
 def _dropped(node: ast.AST, scope: Scope, name: str, module: Module) -> Iterator[Operation]:

@@ -184,6 +184,34 @@ def test_an_unused_import_of_pmap_goes() -> None:
     )
 
 
+COUNTS = """import jax
+import numpy as np
+
+
+def rows(x):
+    n = jax.local_device_count()
+    return x[: len(x) // n * n]
+
+
+@jax.pmap
+def double(x):
+    return x * 2
+
+
+def main():
+    n = jax.local_device_count()
+    x = rows(np.ones((17, 3)))
+    x = x.reshape((n, -1) + x.shape[1:])
+    return np.concatenate(double(x))
+"""
+
+
+def test_a_count_that_one_function_reads_no_more_goes_and_that_of_another_stays() -> None:
+    after = fix_files({"main.py": COUNTS}, layout="auto")["main.py"]
+    assert after.count("n = jax.local_device_count()") == 1
+    assert "def rows(x):\n    n = " in after
+
+
 @pytest.mark.parametrize(("more", "stays"), [("", False), ("y = jax.numpy.ones(2)\n", True)])
 def test_an_import_of_a_submodule_goes_unless_its_whole_name_is_used(more: str, *, stays: bool) -> None:
     after = fixed(f"import jax\nimport jax.numpy as jnp\n\n\ndef f(x: jnp.DeviceArray):\n    return x\n\n\n{more}")
