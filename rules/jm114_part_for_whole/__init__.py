@@ -45,7 +45,7 @@ def _is_meant(part: Part, found: DeviceMap, facts: Facts) -> bool:
     """
     if any(OWN_AXES.search(axis.lower()) for axis in part.axes):
         return True
-    if part.kind in ("averaged", "nonlinear", "ratio", "mixed", "rows"):
+    if part.kind in ("averaged", "nonlinear", "ratio", "mixed", "rows", "sliced"):
         return False
     if part.kind == "first rows":
         return "axis_index" in text_around(part.node, part.module)
@@ -90,6 +90,11 @@ def _message(part: Part) -> str:
             return (
                 f"{held} is a partial sum over {axes} here: its factors are split where they are summed over; write "
                 f"jax.lax.psum({held}, {reduction}) before this"
+            )
+        case "sliced":
+            return (
+                f"{held} is a partial sum over {axes}, of which each device takes its own slice without those of the "
+                f"others; write jax.lax.psum_scatter(..., {reduction})"
             )
         case "first rows":
             return (

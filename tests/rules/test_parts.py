@@ -73,6 +73,28 @@ WRONG = {
         "def f(x, table):\n    n = x.shape[1]\n    return lax.pmean(x + table[0:n], 'model')",
         f"{LONG}, P(None, None)",
     ),
+    "a slice of partial sums": (
+        (
+            "def leave(h):\n    n = h.shape[1] // lax.axis_size('model')\n"
+            "    return lax.dynamic_slice_in_dim(h, lax.axis_index('model') * n, n, axis=1)\n"
+            "def f(x, w):\n    return leave(x @ w)"
+        ),
+        f"{X}, {ROWS}",
+    ),
+    "in the body of a loop": (
+        (
+            "def f(x, w):\n    def body(_, carry):\n        y, n = carry\n        return jax.nn.relu(y @ w), n + 1\n"
+            "    return lax.fori_loop(0, 2, body, (x, 0))[0]"
+        ),
+        f"{X}, {ROWS}",
+    ),
+    "in the body of a scan": (
+        (
+            "def f(x, w):\n    def body(total, row):\n        return total + jnp.tanh(row @ w).sum(), None\n"
+            "    return lax.scan(body, 0.0, x)[0]"
+        ),
+        f'P(None, "data", "model"), {ROWS}',
+    ),
     "moments of two": (
         (
             "def moments(x):\n    mu = x.mean(-1)\n    return mu, (x * x).mean(-1) - mu * mu\n"
@@ -117,6 +139,28 @@ RIGHT = {
     "rows of what is split": (
         "def f(x, y):\n    return lax.psum(((x - y[: x.shape[0]]) ** 2).sum(), ('data', 'model'))",
         f"{X}, {X}",
+    ),
+    "a slice of sums": (
+        (
+            "def f(x, w):\n    h = lax.psum(x @ w, 'model')\n    n = h.shape[1] // lax.axis_size('model')\n"
+            "    return lax.dynamic_slice_in_dim(h, lax.axis_index('model') * n, n, axis=1)"
+        ),
+        f"{X}, {ROWS}",
+    ),
+    "a slice along another axis": (
+        (
+            "def f(x, w):\n    n = x.shape[0] // 2\n"
+            "    h = lax.dynamic_slice_in_dim(x @ w, lax.axis_index('data') * n, n)\n"
+            "    return lax.psum(h, 'model')"
+        ),
+        f'P(None, "model"), {ROWS}',
+    ),
+    "added up in the body of a loop": (
+        (
+            "def f(x, w):\n    def body(_, y):\n        return jax.nn.relu(lax.psum(y @ w, 'model'))\n"
+            "    return lax.fori_loop(0, 2, body, x)"
+        ),
+        f'{X}, P("model", "model")',
     ),
     "moments of two, reduced": (
         (

@@ -17,6 +17,7 @@ from jaxmigrate.flow.blocks.indexing import choose, indexed, note_cut
 from jaxmigrate.flow.blocks.inside import Inside, is_literal
 from jaxmigrate.flow.blocks.leaves import stored_in
 from jaxmigrate.flow.blocks.library import of_library, of_method
+from jaxmigrate.flow.blocks.loops import row
 from jaxmigrate.flow.blocks.operators import note_curved, note_scaled, operated, product_of, together_with
 from jaxmigrate.flow.receivers import Bindings, attribute
 from jaxmigrate.program.arguments import call_arguments
@@ -82,6 +83,8 @@ class Evaluator(Inside):
                 return self.part(parts[first], path[1:]) if isinstance(first, int) and whole else None
             case ast.Name():
                 binding = only_binding(node, self.module)
+                if self.outer is not None and node.id in self.passed and self.is_parameter(node):
+                    return self.outer.part(self.passed[node.id], path)
                 own = binding is not None and binding.kind == "assign" and binding.scope.node is self.function
                 if binding is None or binding.value is None or not own or node in self._entered:
                     return None
@@ -154,10 +157,10 @@ class Evaluator(Inside):
         if binding.path and binding.path in self._losses(binding.value):
             return self._loss(binding.value) or Block((), True)
         found = self._unpacked(binding)
-        return self._evidence(binding) if found is None else self._with_rank(found, binding)
+        return self._evidence(binding) or self._number(node) if found is None else self._with_rank(found, binding)
 
-    def _number(self, node: ast.Attribute) -> Block | None:
-        """A number that a module or an object holds: `self.eps`."""
+    def _number(self, node: ast.Attribute | ast.Name) -> Block | None:
+        """A number that a module or an object holds: `self.eps`, `WIDTH`."""
         own = attribute(node, self.module, self.resolver, self.bindings)
         values = bound(self.resolver.values(node, self.module) if own is None else own, self.bindings)
         numbers = [isinstance(one, Constant) and isinstance(one.value, int | float | complex) for one in values]
@@ -266,14 +269,32 @@ class Evaluator(Inside):
         return self._callees[node]
 
     def _enter(self, callee: Function, node: ast.Call) -> Evaluator:
-        given = {name: block for name, one in passed_to(callee, node) if (block := self.block(one)) is not None}
+        arguments = call_arguments(node, self.module)
         bindings = {
             **self.bindings,
-            **bind_arguments(callee, call_arguments(node, self.module), self.resolver, self.bindings),
+            **bind_arguments(callee, arguments, self.resolver, self.bindings),
             **of_receiver(callee.receiver, (node, self.module), self.resolver, self.bindings),
         }
+        return self._followed(callee, bindings, dict(passed_to(callee, node)), {})
+
+    def enter(
+        self, callee: Function, node: ast.Call, passed: Mapping[str, ast.expr], rows: Mapping[str, ast.expr]
+    ) -> None:
+        """Follows a function that a library calls, with what it is passed, and with rows of what is passed."""
+        if callee.node is not self.function and self.depth < DEEPEST and node not in self._callees:
+            self._callees[node] = None  # for what leads back to itself
+            bindings = {**self.bindings, **bind_arguments(callee, (), self.resolver, self.bindings)}
+            self._callees[node] = self._followed(callee, bindings, passed, rows)
+
+    def _followed(
+        self, callee: Function, bindings: Bindings, passed: Mapping[str, ast.expr], rows: Mapping[str, ast.expr]
+    ) -> Evaluator:
+        blocks = {name: self.block(one) for name, one in passed.items()}
+        blocks |= {name: row(self.block(one)) for name, one in rows.items()}
+        given = {name: block for name, block in blocks.items() if block is not None}
         inner = Evaluator(callee.node, callee.module, self.resolver, given, bindings, self)
-        if given:
+        inner.passed = dict(passed)
+        if given or any(isinstance(one, ast.Tuple) for one in passed.values()):
             inner.run()
             self.clashes += inner.clashes
             self.chosen += inner.chosen

@@ -50,6 +50,8 @@ SHAPED = {
     **dict.fromkeys(_of(_ARRAYS, "zeros ones empty full"), 0),
     **{name: int(position) for name, position in valued("shape").items() if name.startswith("jax.random.")},
 }
+ONE_HOT = "jax.nn.one_hot"
+SLICING = frozenset({"jax.lax.dynamic_slice_in_dim", "jax.lax.dynamic_slice"})
 CHOOSING = {
     "jax.lax.dynamic_index_in_dim": 0,
     "jax.lax.index_in_dim": 0,

@@ -72,3 +72,25 @@ def choose(it: Inside, node: ast.expr, held: ast.expr, index: ast.expr, position
     names = it.axes_of(axis)
     if names is not None and len(names) == 1 and names[0] in (found.dims[position] or ()):
         it.chosen.append(OwnPart(it.module, node, held, names[0]))
+
+
+def sliced(it: Inside, node: ast.Call, held: ast.expr, starts: ast.expr) -> Block | None:
+    """A part of an array; notes where each device takes its own of what it has only a partial sum of."""
+    found = it.block(held)
+    if found is None:
+        return None
+    own = frozenset(axis for axis in found.partial if axis in _indexed_by(it, starts))
+    it.note_part(node, held, own, "sliced")
+    return found._replace(dims=(None,) * len(found.dims), partial=found.partial - own)
+
+
+def _indexed_by(it: Inside, starts: ast.expr) -> frozenset[str]:
+    """The axes by whose index of the device something starts."""
+    names: set[str] = set()
+    for one in ast.walk(starts):
+        binding = only_binding(one, it.module) if isinstance(one, ast.Name) else None
+        made = binding.value if binding is not None and binding.kind == "assign" and not binding.path else one
+        for call in ast.walk(made) if made is not None else ():
+            if isinstance(call, ast.Call) and it.resolver.value(call.func, it.module) == External(INDEX):
+                names.update(it.axes_of(argument(call_arguments(call, it.module), 0, "axis_name")) or ())
+    return frozenset(names)

@@ -14,8 +14,8 @@ from jaxmigrate.flow.blocks.parts import Kind, Part
 from jaxmigrate.flow.receivers import Bindings
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.scopes import FunctionNode
-from jaxmigrate.program.values import Argument
+from jaxmigrate.program.scopes import FunctionNode, Path
+from jaxmigrate.program.values import Argument, Function
 
 
 class Clash(NamedTuple):
@@ -44,6 +44,7 @@ class Inside(ABC):
         given: The blocks of its parameters.
         bindings: What parameters and objects stand for that are no arrays: the names of axes, functions, numbers.
         outer: Where it is called.
+        passed: The expressions there that its parameters are given.
         clashes: Operations that cannot fit.
         chosen: Parts that are divided once more.
         parts: Parts that are taken for the whole.
@@ -65,6 +66,7 @@ class Inside(ABC):
         self.given = given or {}
         self.bindings = bindings or {}
         self.outer = outer
+        self.passed: dict[str, ast.expr] = {}
         self.depth: int = 0 if outer is None else outer.depth + 1
         self.clashes: list[Clash] = []
         self.chosen: list[OwnPart] = []
@@ -74,6 +76,16 @@ class Inside(ABC):
     @abstractmethod
     def block(self, node: ast.expr) -> Block | None:
         """What is known of an expression's dimensions."""
+
+    @abstractmethod
+    def part(self, node: ast.expr, path: Path) -> Block | None:
+        """What is known of a part of a tuple that an expression gives."""
+
+    @abstractmethod
+    def enter(
+        self, callee: Function, node: ast.Call, passed: Mapping[str, ast.expr], rows: Mapping[str, ast.expr]
+    ) -> None:
+        """Follows a function that a library calls, with what it is passed, and with rows of what is passed."""
 
     def is_parameter(self, name: ast.Name) -> bool:
         """Whether a name is one of the function's own parameters where it is read."""

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from jaxmigrate.flow.blocks import functions
 from jaxmigrate.flow.blocks.block import NOWHERE, WHOLE, Axes, Block, cleared, of_sum, reduced, summed_up, unknown
 from jaxmigrate.flow.blocks.evidence import EINSUMS
-from jaxmigrate.flow.blocks.indexing import choose
+from jaxmigrate.flow.blocks.indexing import choose, sliced
 from jaxmigrate.flow.blocks.inside import Inside
 from jaxmigrate.flow.blocks.leaves import leaves
+from jaxmigrate.flow.blocks.loops import CARRIES, of_loop
 from jaxmigrate.flow.blocks.operators import compare, note_curved, product_of, together_with
 from jaxmigrate.flow.blocks.parts import contracted, dimensions, is_position, statistic
 from jaxmigrate.flow.counts import entries
@@ -27,12 +28,16 @@ def of_library(it: Inside, node: ast.Call, name: str) -> Block | None:
     if any(isinstance(one, ast.Starred) for one in node.args):
         return None
     arguments = call_arguments(node, it.module)
+    if name in functions.SLICING and len(node.args) > 1:
+        return sliced(it, node, node.args[0], node.args[1])
     if name in functions.CHOOSING and len(node.args) > 1:
         at = argument(arguments, 2, "axis")
         position = it.resolver.literal(at) if at is not None else functions.CHOOSING[name]
         if isinstance(position, int) and position >= 0:
             choose(it, node, node.args[0], node.args[1], position)
         return None
+    if name in CARRIES:
+        return of_loop(it, node, name)
     if name in functions.PRODUCTS and len(node.args) == 2:
         return product_of(it, node, *node.args)
     if name in EINSUMS:
@@ -59,6 +64,9 @@ def _of_arrays(it: Inside, node: ast.Call, name: str, arguments: tuple[Argument,
         return same._replace(local=same.local.lasting()) if same is not None and curved else same
     if name in functions.TOGETHER:
         return together_with(it, node, node.args)
+    if name == functions.ONE_HOT:
+        found = it.block(node.args[0])
+        return Block((*found.dims, WHOLE), found.sure) if found is not None and found.sure else None
     if name in functions.REDUCING:
         return _reduced(it, name, it.block(node.args[0]), argument(arguments, 1, "axis"), arguments)
     return _gathered(it, it.block(node.args[0]), arguments) if name in functions.GATHERS else None

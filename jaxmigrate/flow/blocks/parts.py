@@ -11,7 +11,17 @@ from jaxmigrate.flow.blocks.block import Axes, Block
 from jaxmigrate.program.modules import Module
 
 Kind: TypeAlias = Literal[
-    "statistic", "positions", "averaged", "nonlinear", "ratio", "length", "summed", "mixed", "rows", "first rows"
+    "statistic",
+    "positions",
+    "averaged",
+    "nonlinear",
+    "ratio",
+    "length",
+    "summed",
+    "mixed",
+    "rows",
+    "first rows",
+    "sliced",
 ]
 
 
@@ -30,8 +40,8 @@ class Part(NamedTuple):
             device; partial sums that are averaged; partial sums that something follows which is not linear; what sums
             of each device divide, and is then put together; sums of all devices that the length of one block divides;
             means of each device that are summed; statistics of all features mixed with those of a block; partial
-            sums that are added up over an axis as well that splits what they are of; or the first rows of what is whole
-            on each device, as many as a block has.
+            sums that are added up over an axis as well that splits what they are of; the first rows of what is whole
+            on each device, as many as a block has; or a device's own slice of what it has only a partial sum of.
     """
 
     module: Module
