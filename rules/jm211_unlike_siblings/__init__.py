@@ -21,6 +21,7 @@ from jaxmigrate.program.collectives import SHARD_MAPS, VMAP
 from jaxmigrate.program.modules import Module
 
 CODE = "JM211"
+GIVES_WAY = True  # what others say of the same reduction needs no sibling
 OWN = frozenset({DATA, UNREDUCED})
 TOGETHER = frozenset({BESIDE})  # with the loss; what is computed elsewhere, the host may average with all it logs
 SIBLINGS = 2  # reduced metrics beside the one that is not

@@ -14,13 +14,14 @@ from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.collectives import PMAPS, argument
 from jaxmigrate.program.library import valued
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.syntax import last_name
+from jaxmigrate.program.passing import passed_by
+from jaxmigrate.program.syntax import calls_of, last_name
 from jaxmigrate.program.values import Application, External, Function, Member, Value
 
 CODE = "JM508"
 SAVED = {name: int(position) for name, position in valued("saves").items()}
 LAST = frozenset(name.rpartition(".")[2] for name in SAVED)
-WRITES = re.compile(r"\b(dump|dumps|to_bytes|msgpack_serialize|savez?|save_checkpoint|tofile)\(")
+WRITES = frozenset({"dump", "dumps", "to_bytes", "msgpack_serialize"})
 TAKES = re.compile(r"\[0\]|unreplicate|first|single|slice|shard|replica|\[-1\]|mean\(")
 KEYWORDS = ("target", "state", "pytree", "obj")
 
@@ -74,9 +75,18 @@ def _by_own(facts: Facts) -> Iterator[tuple[Module, ast.Call, ast.expr]]:
                 continue
             callee = facts.resolver.value(call.func, module)
             if isinstance(callee, Function) and not isinstance(callee.node, ast.Lambda):
-                text = ast.unparse(callee.node)
-                if WRITES.search(text) and not TAKES.search(text):
-                    yield from ((module, call, one) for one in call.args if isinstance(one, ast.Name | ast.Attribute))
+                written = _written_as_given(callee.node)
+                passed = passed_by(call, callee.passed_names())
+                yield from ((module, call, one) for name, one in passed.items() if name in written)
+
+
+def _written_as_given(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    """The parameters that a function writes as they are: it gives them no other value, and takes no part of them."""
+    if TAKES.search(ast.unparse(function)):
+        return set()
+    names = {node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    given = [call.args[:1] for call in calls_of(function) if last_name(call.func) in WRITES]
+    return {one.id for first in given for one in first if isinstance(one, ast.Name)} - names
 
 
 def _library_name(value: Value) -> str:

@@ -152,6 +152,14 @@ def save_params(tree, name):
 state, m = train_step(batches, batches)
 save_params(state.params, "a")  # JM508
 """,
+    "by an own function that changes it": """\
+def save_params(tree, name):
+    tree = serializable(tree)
+    with open(name, "wb") as file:
+        pickle.dump(tree, file)
+state, m = train_step(batches, batches)
+save_params(state.params, "a")
+""",
     "by an own function that takes a copy": """\
 def save_params(tree, name):
     with open(name, "wb") as file:
