@@ -161,7 +161,7 @@ def _past_imports(body: Body, line: int) -> int:
 def _head(body: Body, line: int) -> list[int]:
     """The indices of the imports that stand alone on their lines, above a line, before the first definition."""
     found: list[int] = []
-    end = _end_of_cell(body, line) if body.command.cells else line
+    _, end = _cell(body, line) if body.command.cells else (0, line)
     for index, statement in enumerate(body.statements):
         if isinstance(statement, cst.FunctionDef | cst.ClassDef) and not body.command.cells:
             break
@@ -172,14 +172,16 @@ def _head(body: Body, line: int) -> list[int]:
     return found
 
 
-def _end_of_cell(body: Body, line: int) -> int:
-    """The line behind the first cell that imports jax above a line, or imports anything."""
+def _cell(body: Body, line: int) -> tuple[int, int]:
+    """The lines from the first cell that imports jax above a line, or imports anything, to what is behind it."""
     imports = [i for i, s in enumerate(body.statements) if alone(s) is not None and body.first_line(i) < line]
     of_jax = [i for i in imports if module_of(_of(body, i)).partition(".")[0] == "jax"]
     plain = [i for i in of_jax if isinstance(_of(body, i), cst.Import)]
-    chosen = next(iter([*plain, *of_jax, *imports]), None)
+    itself = [i for i in plain if module_of(_of(body, i)) == "jax"]  # a part of it may only set a machine up
+    chosen = next(iter([*itself, *plain, *of_jax, *imports]), None)
     first = 0 if chosen is None else body.first_line(chosen)
-    return min([cell.header for cell in body.command.cells if cell.header > first], default=line)
+    headers = [cell.header for cell in body.command.cells]
+    return max([h for h in headers if h <= first], default=0), min([h for h in headers if h > first], default=line)
 
 
 def module_of(statement: Importing) -> str:
@@ -279,7 +281,8 @@ def _inserted(body: Body, group: Sequence[Import], line: int) -> None:
     if isinstance(statement, cst.ImportFrom):
         statement = _wrapped(statement, body)
     new = cst.SimpleStatementLine([statement])
-    indices = _head(body, line)
+    start, _ = _cell(body, line) if body.command.cells else (0, line)
+    indices = [index for index in _head(body, line) if not start or body.first_line(index) >= start]
     if not indices:
         body.insert(_behind_docstring(body), new)
         return

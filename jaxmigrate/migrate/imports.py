@@ -224,11 +224,19 @@ def _leading_in_cells(module: Module) -> list[ast.stmt]:
     mapped = next((n for n, line in enumerate(module.lines, 1) if "pmap" in line), len(module.lines))
     imports = [s for s in module.tree.body if isinstance(s, IMPORTS)]
     binding = [s for s in imports if isinstance(s, ast.Import) and is_jax(s) and s.lineno <= mapped and _binds_jax(s)]
-    chosen = next(iter([*binding, *filter(is_jax, imports), *imports]), None)
+    itself = [s for s in binding if _is_prepared(s, binding[0], module)]
+    chosen = next(iter([*itself, *binding, *filter(is_jax, imports), *imports]), None)
     if chosen is None:
         return []
     end = next((header for header in headers if header > chosen.lineno), len(module.lines) + 1)
     return [s for s in module.tree.body if s.lineno < end]
+
+
+def _is_prepared(statement: ast.Import, first: ast.Import, module: Module) -> bool:
+    """Whether it imports jax itself, and what stands above uses no more than the part of jax that sets a machine up."""
+    part = first.names[0].name
+    above = [line for line in module.lines[first.lineno - 1 : statement.lineno - 1] if "jax" in line]
+    return any(a.name == "jax" for a in statement.names) and all(part in line for line in above)
 
 
 def _binds_jax(statement: ast.Import) -> bool:

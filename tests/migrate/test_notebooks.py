@@ -79,6 +79,16 @@ def test_helpers_stand_where_they_are_needed_and_imports_where_jax_is_imported(f
     assert cells[4] == "p_step"
 
 
+@pytest.mark.parametrize("more", ["", "print(jax.devices())"])
+def test_a_cell_that_sets_up_a_machine_has_no_other_imports(folder: Path, more: str) -> None:
+    setup = f"import jax.tools.colab_tpu\njax.tools.colab_tpu.setup_tpu()\n{more}"
+    start = "from functools import partial\nimport jax\nimport numpy as np"
+    mapped = "@partial(jax.pmap, axis_name='i')\ndef step(x):\n    return jax.lax.psum(x, 'i') * 2, x"
+    cells = fix(folder, book(setup, start, f"{mapped}\n\nstep(np.ones((jax.device_count(), 2)))"), status=1)
+    assert cells[0] == setup
+    assert "PartitionSpec as P" in cells[1]
+
+
 def test_nothing_is_put_above_a_cell_magic(folder: Path) -> None:
     cells = fix(folder, book("%%time\nimport jax", STEP, f"%%time\n%%capture out\n{MAPPED}"), "--layout", "stacked")
     assert cells[0] == "%%time\nimport jax\nfrom jax.sharding import Mesh, PartitionSpec as P"
