@@ -39,11 +39,12 @@ class Ways:
         self._unread = list(modules)
         self._named: dict[str, list[tuple[ast.expr, Module]]] = {}
         self._aliases: dict[str, list[str]] = {}
-        self._steps: dict[tuple[str, bool], _Step] = {}
+        self._steps: dict[tuple[str, bool, bool], _Step] = {}
 
     def called_as(self, function: FunctionNode, home: Module) -> CalledAs:
         """Follows the values of a function by names."""
         names: set[str] = set()
+        kept: set[str] = set()  # the names that something else may have beside it
         makers: set[str] = set()  # of functions that return it
         given: dict[tuple[ast.Call, Module], None] = {}
         first = _Step(self.resolver)
@@ -52,29 +53,34 @@ class Ways:
         else:
             first.add(function.name)
         pending: list[str] = []
-        step = first
+        step = self._step(function.name, maker=False, own=True) if isinstance(function, ast.FunctionDef) else first
+        names |= {name for name, maker in first.added if not maker}
         while True:
             given |= step.given
             for name, maker in step.added:
-                known = makers if maker else names
+                known = makers if maker else kept
                 if name not in known:
                     known.add(name)
                     pending.append(name)
             if not pending:
-                return CalledAs(frozenset(names), tuple(given))
+                return CalledAs(frozenset(names | kept), tuple(given))
             name = pending.pop()
             step = self._step(name, name in makers)
 
-    def _step(self, name: str, maker: bool) -> _Step:
-        """Where a name leads; as a `maker`, of functions that return what is followed."""
-        found = self._steps.get((name, maker))
+    def _step(self, name: str, maker: bool, own: bool = False) -> _Step:
+        """Where a name leads; as a `maker`, of functions that return what is followed.
+
+        `own`: of a function that is defined under it, which is not what a function's variable of that name holds.
+        """
+        found = self._steps.get((name, maker, own))
         if found is None:
             self._read(name)
-            found = self._steps[name, maker] = _Step(self.resolver, name if maker else "")
+            found = self._steps[name, maker, own] = _Step(self.resolver, name if maker else "")
             for alias in self._aliases.get(name, ()):
                 found.add(alias, maker=maker)
             for node, module in self._named.get(name, ()):
-                found.value(node, module)
+                if not own or not _is_variable(node, module):
+                    found.value(node, module)
         return found
 
     def _read(self, name: str) -> None:
@@ -172,6 +178,15 @@ class _Step:
                     yield taken
                 else:
                     yield from (rest.arg for rest in (spec.vararg, spec.kwarg) if rest is not None)
+
+
+def _is_variable(node: ast.expr, module: Module) -> bool:
+    """Whether a name is certainly a variable of a function, which is no function that is defined or imported."""
+    scope = module.table.scope_of.get(node)
+    holder = scope.lookup(node.id) if scope is not None and isinstance(node, ast.Name) else None
+    if holder is None or holder.kind not in ("function", "comprehension") or not isinstance(node, ast.Name):
+        return False
+    return all(binding.kind in ("param", "assign", "other") for binding in holder.bindings[node.id])
 
 
 def _is_key(node: ast.expr, above: ast.expr) -> bool:

@@ -9,6 +9,7 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 
+from jaxmigrate.flow.variance.activations import Entered, Place, default_of, enter, surrounding, yielded
 from jaxmigrate.flow.variance.called_as import CalledAs, Ways
 from jaxmigrate.flow.variance.library import HOST_SOURCES
 from jaxmigrate.flow.variance.process_modules import ProcessModules
@@ -16,7 +17,7 @@ from jaxmigrate.program.functions import own_statements
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.passing import passed_perhaps
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.scopes import Binding, FunctionNode, Scope, positional_names
+from jaxmigrate.program.scopes import Binding, FunctionNode, Path, Scope, positional_names
 from jaxmigrate.program.syntax import by_last_name, last_name
 from jaxmigrate.program.values import Application, Class, External, Function, Value
 
@@ -52,7 +53,7 @@ class ProcessTaint:
         if node not in self._answers:
             self._steps = 0
             self._beside = self.loaded.beside(module)
-            self._answers[node] = self._expression(node, module, set())
+            self._answers[node] = self._expression(node, module, set(), None)
         return self._answers[node]
 
     def name_differs(self, module: Module, name: str) -> bool:
@@ -72,12 +73,12 @@ class ProcessTaint:
             if found.attr == name
         )
 
-    def _expression(self, node: ast.expr, module: Module, seen: set[object]) -> bool:
+    def _expression(self, node: ast.expr, module: Module, seen: set[object], entered: Entered | None) -> bool:
         self._steps += 1
         if self._steps > MOST_STEPS:
             return True
         for inner in _evaluated(node, lambda call: self._counts_devices(call, module)):
-            if isinstance(inner, ast.Call | ast.Attribute | ast.Name) and self._node(inner, module, seen):
+            if isinstance(inner, ast.Call | ast.Attribute | ast.Name) and self._node(inner, module, seen, entered):
                 return True
         return False
 
@@ -89,40 +90,89 @@ class ProcessTaint:
         callees = [v.callee if isinstance(v, Application) and not v.arguments else None for v in values]
         return bool(callees) and all(isinstance(c, External) and c.name == "jax.local_devices" for c in callees)
 
-    def _node(self, node: ast.Call | ast.Attribute | ast.Name, module: Module, seen: set[object]) -> bool:
+    def _node(
+        self, node: ast.Call | ast.Attribute | ast.Name, module: Module, seen: set[object], entered: Entered | None
+    ) -> bool:
         if isinstance(node, ast.Call):
             if node.args and any(_is_seeded(v) for v in self.resolver.values(node.func, module)):
                 return False  # what it is seeded with is among its arguments, and asked about for itself
-            return any(self._callee(v, seen) for v in self.resolver.values(node.func, module))
+            here = Place(node, module, entered)
+            return any(self._callee(v, seen, here) for v in self.resolver.values(node.func, module))
         scope = module.table.scope_of.get(node)
         holder = scope.lookup(node.id) if scope is not None and isinstance(node, ast.Name) else None
         if holder is None or isinstance(node, ast.Attribute):
             return any(self._is_source(v) and not _is_seeded(v) for v in self.resolver.values(node, module))
         bindings = [b for b in holder.bindings[node.id] if scope is not holder or _may_reach(b, node, module)]
-        bindings = [b for b in bindings if b not in seen]
-        seen.update(bindings)
-        return any(self._binding(b, module, seen) for b in bindings)
+        around = surrounding(holder, entered)
+        bindings = [b for b in bindings if (b, around) not in seen]
+        seen.update((b, around) for b in bindings)
+        return any(self._binding(b, module, seen, around) for b in bindings)
 
-    def _callee(self, value: Value, seen: set[object]) -> bool:
+    def _callee(self, value: Value, seen: set[object], place: Place) -> bool:
         """Whether calling something gives what processes may not agree on."""
         if isinstance(value, Application):
-            return self._callee(value.callee, seen)
-        if isinstance(value, Function) and value.node not in seen:
-            seen.add(value.node)
-            return any(self._expression(r, value.module, seen) for r in _returned(value.node))
-        return self._is_source(value)
+            return self._callee(value.callee, seen, place)
+        if not isinstance(value, Function):
+            return self._is_source(value)
+        entered = enter(value, place)
+        if (value.node, entered) in seen:
+            return False
+        seen.add((value.node, entered))
+        return any(self._expression(r, value.module, seen, entered) for r in _returned(value.node))
 
-    def _binding(self, binding: Binding, module: Module, seen: set[object]) -> bool:
+    def _binding(self, binding: Binding, module: Module, seen: set[object], entered: Entered | None) -> bool:
         if binding.kind == "param" and isinstance(binding.scope.node, ast.FunctionDef | ast.Lambda):
-            return self._parameter(binding.name, binding.scope.node, module, seen)
+            return self._parameter(binding.name, binding.scope.node, module, seen, entered)
         if binding.kind in ("import", "from"):
             return any(self._is_source(v) and not _is_seeded(v) for v in self.resolver.binding_values(binding, module))
         value = binding.value or _iterated(binding, module)
-        return value is not None and self._expression(value, module, seen)
+        if value is None:
+            return False
+        parts = self._unpacked(value, binding.path, Place(value, module, entered)) if binding.path else None
+        if parts is None:
+            return self._expression(value, module, seen, entered)
+        return any(self._expression(part, place.module, seen, place.entered) for part, place in parts)
 
-    def _parameter(self, name: str, function: FunctionNode, module: Module, seen: set[object]) -> bool:
+    def _unpacked(self, value: ast.expr, path: Path, place: Place) -> list[tuple[ast.expr, Place]] | None:
+        """What a name may get where a tuple is unpacked: parts of displays, which called functions may return too.
+
+        None where that is not in sight.
+        """
+        if not path:
+            return [(value, place)]
+        if isinstance(value, ast.Tuple | ast.List):
+            index = path[0]
+            if not isinstance(index, int) or any(isinstance(e, ast.Starred) for e in value.elts[: index + 1]):
+                return None
+            return self._unpacked(value.elts[index], path[1:], place) if index < len(value.elts) else None
+        if not isinstance(value, ast.Call):
+            return None
+        here = Place(value, place.module, place.entered)
+        found: list[tuple[ast.expr, Place]] = []
+        for callee in self.resolver.values(value.func, place.module):
+            entered = enter(callee, here) if isinstance(callee, Function) else None
+            if not isinstance(callee, Function) or entered is None:
+                return None
+            for returned in _returned(callee.node):
+                parts = self._unpacked(returned, path, Place(returned, callee.module, entered))
+                if parts is None:
+                    return None
+                found += parts
+        return found or None
+
+    def _parameter(
+        self, name: str, function: FunctionNode, module: Module, seen: set[object], entered: Entered | None
+    ) -> bool:
         spec = function.args
         names = positional_names(spec)
+        default = default_of(spec, name)
+        if default is not None and self._expression(default, module, seen, None):
+            return True
+        if entered is not None and entered.function is function:
+            place = names.index(name) if name in names else None
+            known_names = place is not None or name in {p.arg for p in spec.kwonlyargs}
+            passed = passed_perhaps(entered.call, name, place) if known_names else _everything(entered.call)
+            return any(self._expression(one, entered.place.module, seen, entered.place.entered) for one in passed)
         position = names.index(name) - _is_method(function, module) if name in names else None
         known = self._called_as(function, module)
         for called in sorted(known.names):
@@ -133,9 +183,9 @@ class ProcessTaint:
                 in_place = own and (name in names or name in {p.arg for p in spec.kwonlyargs})
                 skip = int(last_name(call.func) == "partial")
                 given = passed_perhaps(call, name, position, skip) if in_place else _everything(call)
-                if any(self._expression(one, where, seen) for one in given):
+                if any(self._expression(one, where, seen, None) for one in given):
                     return True
-        return any(self._expression(one, where, seen) for call, where in known.given for one in _everything(call))
+        return any(self._expression(one, where, seen, None) for call, where in known.given for one in _everything(call))
 
     def _called_as(self, function: FunctionNode, module: Module) -> CalledAs:
         key = (function, self._beside)
@@ -208,6 +258,7 @@ def _returned(function: FunctionNode) -> Iterator[ast.expr]:
     for node in own_statements(function):
         if isinstance(node, ast.Return) and node.value is not None:
             yield node.value
+    yield from yielded(function)
 
 
 def _iterated(binding: Binding, module: Module) -> ast.expr | None:
@@ -221,6 +272,8 @@ def _iterated(binding: Binding, module: Module) -> ast.expr | None:
         return current.value
     if isinstance(current, ast.Match):
         return current.subject
+    if isinstance(current, ast.Assign):  # behind a star
+        return current.value
     return current.context_expr if isinstance(current, ast.withitem) else None
 
 
