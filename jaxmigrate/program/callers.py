@@ -9,14 +9,17 @@ from itertools import pairwise
 
 from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.collectives import argument
+from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
 from jaxmigrate.program.passing import passed
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import defaults_of
-from jaxmigrate.program.values import UNKNOWN, Argument, Class, Function, Parameter, Value, Values
+from jaxmigrate.program.values import UNKNOWN, Argument, Class, External, Function, Parameter, Value, Values
 
 DEEPEST = 4
+PARTIALS = named("partial")
+REST = "..."  # stands for what is passed to a partial later
 _LONGEST = 200  # characters of a name that counts
 _FIRST, _LAST = re.compile(r" *(\w+)"), re.compile(r"(\w+) *$")
 
@@ -110,10 +113,25 @@ class Callers:
             if isinstance(call, ast.FunctionDef) and node in call.decorator_list[-1:]:
                 found.append((Argument(None, None, module, Function(module, call)),))
                 continue
+            bound = self._bound(call, node, module)
+            if bound is not None:
+                found.append((*bound, Argument(REST, None, module)))
+                continue
             if not isinstance(call, ast.Call) or call.func is not node:
                 return None
             found.append(call_arguments(call, module))
         return found
+
+    def _bound(self, call: ast.AST | None, node: ast.expr, module: Module) -> tuple[Argument, ...] | None:
+        """What a partial of a function binds by position, which no call of it replaces; None of anything else."""
+        if not isinstance(call, ast.Call) or call.args[:1] != [node]:
+            return None
+        values = self.resolver.values(call.func, module)
+        if not values or not all(isinstance(v, External) and v.name in PARTIALS for v in values):
+            return None
+        arguments = call_arguments(call, module)[1:]
+        known = [one for one in arguments if one.keyword is None]
+        return tuple(known) if all(one.keyword != "*" for one in arguments) else ()
 
     def _constructed_by(self, function: ast.FunctionDef | ast.AsyncFunctionDef, home: Module) -> ast.ClassDef | None:
         """The class whose objects an `__init__` sets up, if it stands in a module that was named."""
@@ -140,9 +158,12 @@ class Callers:
         """What one call passes for a parameter, its default included."""
         if any(a.keyword in ("*", "**") for a in arguments):
             return (UNKNOWN,)
-        given = self._argument(parameter, function, arguments)
+        partly = any(a.keyword == REST for a in arguments)
+        given = self._argument(parameter, function, tuple(a for a in arguments if a.keyword != REST))
         if given is not None:
             return self.resolver.argument_values(given)
+        if partly:
+            return (UNKNOWN,)
         default = dict(defaults_of(function.args)).get(parameter.name)
         return self.resolver.values(default, parameter.module) if default is not None else (UNKNOWN,)
 
