@@ -30,6 +30,7 @@ from jaxmigrate.program.operations import (
     Replace,
     code,
 )
+from jaxmigrate.program.passing import passed_by
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import External
 
@@ -262,7 +263,12 @@ class ArrayWriter:
                 yield Replace(op.node, code(self._stacked(choice), x=op.operand))
             case "prefetch":
                 assert isinstance(op.node, ast.Call)
-                yield Replace(op.node.func, code(self.shared.name("prefetch")))
+                given = passed_by(op.node, ("iterator", "size", "devices"))
+                if "devices" not in given:
+                    yield Replace(op.node.func, code(self.shared.name("prefetch")))
+                else:
+                    prefetch = f"{self.shared.name('prefetch')}($x, $size)"
+                    yield Replace(op.node, code(prefetch, x=op.operand, size=given["size"]))
             case "metrics":
                 yield self._metrics(op.node)
             case "checkpoint" | "type":

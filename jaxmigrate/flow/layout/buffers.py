@@ -8,10 +8,12 @@ from functools import lru_cache
 
 from jaxmigrate.flow.layout.alias_flow import VIEWS, Variable, given_back, held, home_of, named, same
 from jaxmigrate.flow.layout.causes import Stacked
+from jaxmigrate.flow.layout.idioms import RESHAPES
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.own_values import is_counted, is_entry
 from jaxmigrate.flow.layout.values import Blocker
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.once import once
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Scope
 from jaxmigrate.program.values import External, Function
@@ -192,7 +194,31 @@ def _not_fresh(expression: ast.expr, module: Module, resolver: Resolver) -> Iter
         yield node
         if isinstance(node, ast.Call) and _makes_new(node, module, resolver):
             continue
+        if isinstance(node, ast.Call) and (viewed := _reshaped(node, module, resolver)) is not None:
+            waiting.append(viewed)
+            continue
         waiting += ast.iter_child_nodes(node)
+
+
+def _reshaped(call: ast.Call, module: Module, resolver: Resolver) -> ast.expr | None:
+    """What a call of `reshape` looks at, which is the array alone and not the sizes; None for any other call."""
+    if (
+        not isinstance(call.func, ast.Attribute)
+        or call.func.attr != "reshape"
+        or call.func not in module.table.scope_of
+    ):
+        return None
+    value = resolver.value(call.func, module)
+    if isinstance(value, External):
+        plain = value.name in RESHAPES and len(call.args) == 2 and not isinstance(call.args[0], ast.Starred)
+        return call.args[0] if plain else None
+    return None if _defines_reshape(resolver) else call.func.value
+
+
+@once
+def _defines_reshape(resolver: Resolver) -> bool:
+    """Whether a program has a function or method of that name, which may give anything."""
+    return any("def reshape" in module.text for module in resolver.project.program)
 
 
 def _makes_new(call: ast.Call, module: Module, resolver: Resolver) -> bool:
