@@ -12,6 +12,7 @@ from jaxmigrate.flow.layout import (
     containers,
     devices,
     frames,
+    implicit_methods,
     jaxline,
     library,
     mapped,
@@ -449,6 +450,11 @@ def call_external(it: Interpreter, name: str, given: Given, node: ast.expr, fram
         it.block_all([*given.positional[1:], *given.named.values()], *_passed_to(name, node, frame))
         return PLAIN
     result = library.call(it, name, given, node, frame)
+    if name not in implicit_methods.LOOKS and not library.iterates(name):
+        passed = given.everything()
+        implicit_methods.pass_on(
+            it, passed, Blocker(_to_function(name), frame.module, node, remedy=Remedy("reads", name))
+        )
     if result is not None:
         return result
     given = (

@@ -11,6 +11,7 @@ import ast
 
 from jaxmigrate.flow.layout import (
     assignments,
+    attributes,
     calls,
     expressions,
     frames,
@@ -34,6 +35,7 @@ TRANSFERS = Transfers(
     calls.call_value,
     calls.call_function,
     assignments.assign,
+    attributes.of_object,
 )
 
 

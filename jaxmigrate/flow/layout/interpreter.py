@@ -40,7 +40,7 @@ class Transfers:
     """The transfer functions that others are written in terms of, each of whose files knows no more than an evaluator.
 
     `expressions` gives a value by kind of node, `other` that of all other kinds; `call` calls a value, `enter` a
-    function of the project; `assign` binds a target.
+    function of the project; `assign` binds a target; `method` gives an attribute of the objects of a class.
     """
 
     expressions: Mapping[type[ast.expr], Callable[[Interpreter, Any, Frame], Abstract]]
@@ -48,6 +48,7 @@ class Transfers:
     call: Callable[[Interpreter, Abstract, Given, ast.expr, Frame], Abstract]
     enter: Callable[[Interpreter, Function, Given, ast.expr, Frame], Abstract]
     assign: Callable[[Interpreter, ast.expr, Abstract, ast.AST, Frame], None]
+    method: Callable[[Interpreter, Class, str, ast.expr, Frame], Abstract]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from jaxmigrate.flow.layout import host_arithmetic, operations, padding, projections, read_only_copies, sizes, trusting
+from jaxmigrate.flow.layout import (
+    host_arithmetic,
+    implicit_methods,
+    operations,
+    padding,
+    projections,
+    read_only_copies,
+    sizes,
+    trusting,
+)
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.idioms import (
     CONSTANTS,
@@ -45,10 +54,13 @@ from jaxmigrate.flow.layout.values import (
 )
 from jaxmigrate.program.functions import is_classmethod, is_static
 from jaxmigrate.program.library import named, starting
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.passing import passed_by
 from jaxmigrate.program.trees import ANY_TREE_MAPS, TREE_LEAVES
 from jaxmigrate.program.values import Class, Function
 
 ITERATORS = named("iterates")
+GOES_THROUGH = named("goes-through")
 RESTORES = named("restores")
 FIELDWISE = named("fieldwise")
 COPIES = named("array-of", "copy")
@@ -67,6 +79,11 @@ DEVICE_EXCEPTIONS = starting("not-on-device")
 def runs_on_devices(name: str) -> bool:
     """Whether functions given to this run where JAX traces them."""
     return name.startswith(DEVICE_LIBRARIES) and not name.startswith(DEVICE_EXCEPTIONS)
+
+
+def iterates(name: str) -> bool:
+    """Whether a function of a library does no more with what it is given than to iterate over it, in sight."""
+    return name in ITERATORS | GOES_THROUGH or name == "builtins.next"
 
 
 def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame) -> Abstract | None:  # noqa: C901
@@ -102,7 +119,9 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
         return constant(it, name, given, node, frame)
     if name in METRICS and len(values) == 1:
         return metrics(it, values[0], node, frame)
-    if name in PREFETCHES and len(values) >= 2 and isinstance(values[0], Seq):
+    if name in PREFETCHES and values and not it.final and isinstance(values[0], Nothing):
+        return NOTHING
+    if name in PREFETCHES and values and isinstance(values[0], Seq):
         return prefetch(it, values[0], node, frame)
     if name in GIVES_ITS_LIKE and values and isinstance(values[0], Nothing) and not it.final:
         return NOTHING
@@ -154,6 +173,13 @@ def _of_python(  # noqa: C901 - one case a function
             return PLAIN
         case "builtins.len" | "builtins.isinstance" | "builtins.type":
             return None if any(isinstance(v, Ref) for v in values) else PLAIN
+        case "builtins.next" if values and isinstance(values[0], Obj):
+            following = implicit_methods.element(it, values[0], node, frame, following=True)
+            if following is None:
+                return None
+            for default in values[1:]:
+                following = it.join(following, default, node, frame.module)
+            return following
         case "builtins.next" if values:
             found = projections.element(it, values[0], node, frame)
             for default in values[1:]:
@@ -238,6 +264,9 @@ def _iterator(it: Interpreter, value: Abstract, node: ast.expr, frame: Frame) ->
         return Seq(it.box(node))
     if isinstance(value, Tup):
         return _seq(it, projections.element(it, value, node, frame), node, frame)
+    if isinstance(value, Obj):
+        one = implicit_methods.element(it, value, node, frame)
+        return _seq(it, one, node, frame) if one is not None else None
     return None if is_tracked(value) else PLAIN
 
 
@@ -375,7 +404,7 @@ def prefetch(it: Interpreter, value: Seq, node: ast.Call, frame: Frame) -> Abstr
     """flax's `prefetch_to_device`: the same batches, put on the devices ahead of their use."""
     if not is_tracked(value):
         return value
-    if leaves_plain(value) or len(node.args) != 2 or node.keywords:
+    if leaves_plain(value) or not _prefetches_to_all(it, node, frame.module):
         it.block_all(
             [value], Stacked.NOT_FOLLOWED.reason("is prefetched in a way that fix cannot follow"), node, frame.module
         )
@@ -384,3 +413,13 @@ def prefetch(it: Interpreter, value: Seq, node: ast.Call, frame: Frame) -> Abstr
     assert group is not None
     operations.record(it, "prefetch", node, node.args[0], group, "prefetch", frame)
     return value
+
+
+def _prefetches_to_all(it: Interpreter, node: ast.Call, module: Module) -> bool:
+    """Whether a call of `prefetch_to_device` names no devices but those that pmap uses."""
+    given = passed_by(node, ("iterator", "size", "devices"))
+    if "size" not in given or any(isinstance(one, ast.Starred) for one in node.args):
+        return False
+    devices = given.get("devices")
+    is_default = devices is None or (isinstance(devices, ast.Constant) and devices.value is None)
+    return is_default or (isinstance(devices, ast.expr) and it.idioms.is_devices(devices, module))

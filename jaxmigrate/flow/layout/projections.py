@@ -6,9 +6,10 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from jaxmigrate.flow.layout import operations
+from jaxmigrate.flow.layout import implicit_methods, operations
 from jaxmigrate.flow.layout.causes import NOT_ONE, Stacked
 from jaxmigrate.flow.layout.conditions import REFLECTING
+from jaxmigrate.flow.layout.implicit_methods import ITEM
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame
 from jaxmigrate.flow.layout.values import (
@@ -45,8 +46,12 @@ def element(it: Interpreter, value: Abstract, node: ast.AST, frame: Frame) -> Ab
             return result
         case Nothing():
             return NOTHING
-        case Ref() | Obj() | Func():
-            it.block_all([value], Stacked.READ_ON_HOST.reason("is iterated over"), node, frame.module)
+        case Obj() if isinstance(node, ast.expr):
+            found = implicit_methods.element(it, value, node, frame)
+            if found is not None:
+                return found
+    if isinstance(value, Ref | Obj | Func):
+        it.block_all([value], Stacked.READ_ON_HOST.reason("is iterated over"), node, frame.module)
     return PLAIN
 
 
@@ -106,6 +111,8 @@ def item(it: Interpreter, owner: Abstract, node: ast.Subscript, frame: Frame) ->
             return result
         case Ref():
             return operations.item(it, owner, node, key, frame)
+        case Obj() if (found := implicit_methods.call(it, owner, ITEM, (PLAIN,), node, frame)) is not None:
+            return found
         case Obj() | Func():
             it.block_all([owner], Stacked.READ_ON_HOST.reason("is subscripted"), node, frame.module)
         case Nothing():

@@ -168,9 +168,16 @@ class State:
         root = self.root(cls)
         if root not in self.blockers.blocked_classes:
             self.blockers.blocked_classes[root] = blocker
+            self.let_go_of_implicit(root, blocker)
             self.touch(("blocked class", root))
             for key in list(self.attributes.get(root, ())):
                 self.block(self.variables[key], blocker)
+
+    def let_go_of_implicit(self, root: ast.ClassDef, blocker: Blocker) -> None:
+        """What Python calls of the objects of a family of classes it may call where nobody sees it."""
+        for function, cls in [*self.bodies.implicit.items()]:
+            if self.root(cls) is root:
+                self.call_unseen(function, blocker)
 
     def root(self, cls: Class) -> ast.ClassDef:
         """The class that stands for its whole family: one for all the bases of any class in sight."""
@@ -198,6 +205,10 @@ class State:
         for key in [k for k in self.variables if k[0] in OF_CLASSES and k[1] is other]:
             self.touch(key)
             self.store((key[0], root, *key[2:]), self.variables.pop(key), cls.node, cls.module)
+        passed = self.blockers.passed_on.get(other) or self.blockers.passed_on.get(root)
+        if passed is not None:
+            self.blockers.passed_on[root] = passed
+            self.let_go_of_implicit(root, passed)
         blocker = self.blockers.blocked_classes.get(other) or self.blockers.blocked_classes.pop(root, None)
         if blocker is not None:
             self.block_class(cls, blocker)

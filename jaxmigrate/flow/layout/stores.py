@@ -77,6 +77,7 @@ class Blockers:
     let_go: dict[Method, Abstract] = field(default_factory=dict)
     escaped: dict[ast.expr, Blocker] = field(default_factory=dict)  # sites
     blocked_classes: dict[ast.ClassDef, Blocker] = field(default_factory=dict)
+    passed_on: dict[ast.ClassDef, Blocker] = field(default_factory=dict)  # whose objects libraries may iterate over
     replaced: dict[ast.AST, tuple[str, Blocker]] = field(
         default_factory=dict
     )  # functions of the project, by their names
@@ -106,6 +107,7 @@ class Bodies:
     followed_once: dict[FunctionNode, bool] = field(default_factory=dict)
     device: set[FunctionNode] = field(default_factory=set)  # what runs on devices
     units: dict[ast.AST, dict[ast.Call | None, set[object]]] = field(default_factory=dict)  # what each run has read
+    implicit: dict[Function, Class] = field(default_factory=dict)  # those that Python calls, of objects of which class
     runs: int = 0
 
 

@@ -1,0 +1,33 @@
+"""A loader that something out of sight keeps, and goes through later."""
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+
+
+def split(a):
+    return a.reshape((jax.local_device_count(), -1) + a.shape[1:])
+
+
+def step(w, x):
+    return w - jax.lax.pmean(x.mean(0), "batch")
+
+
+p_step = jax.pmap(step, axis_name="batch")
+DATA = [np.arange(48.0).reshape(16, 3) + i for i in range(3)]
+
+
+class Loader:
+    def __iter__(self):
+        for x in DATA:
+            yield split(x)
+
+
+import itertools
+
+loader = Loader()
+kept = itertools.chain.from_iterable([loader])
+w = jax_utils.replicate(jnp.zeros(3))
+for x in loader:
+    w = p_step(w, x)
+RESULT = {"w": w[0], "shapes": [x.shape for x in kept], "copied": [x.shape for x in __import__("copy").copy(loader)]}
