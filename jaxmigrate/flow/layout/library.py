@@ -16,6 +16,7 @@ from jaxmigrate.flow.layout import (
     trusting,
 )
 from jaxmigrate.flow.layout.causes import Stacked
+from jaxmigrate.flow.layout.functions import only_parameter
 from jaxmigrate.flow.layout.idioms import (
     CONSTANTS,
     COUNTINGS,
@@ -292,7 +293,7 @@ def tree_map(it: Interpreter, given: Given, node: ast.expr, frame: Frame) -> Abs
         return operations.first(it, trees[0], node, operand, "tree", frame)
     if isinstance(mapped, Ext) and mapped.name in FETCHES:
         it.lending.on_host.update(group for tree in trees for group in groups_in(tree))
-    if isinstance(mapped, Ext) and mapped.name in COPIES | UNCHANGED | LIKE and alone:
+    if alone and _hands_back(it, mapped):
         return _as_tree(it, trees[0], node, frame)
     if not any(is_tracked(tree) for tree in trees):
         if isinstance(mapped, Ext):
@@ -344,8 +345,51 @@ def _leaf(it: Interpreter, tree: Abstract, node: ast.expr, frame: Frame) -> Abst
 def _as_tree(it: Interpreter, tree: Abstract, node: ast.expr, frame: Frame) -> Abstract:
     if isinstance(tree, Ref) or not is_tracked(tree):
         return tree
+    if isinstance(tree, Tup):
+        return Tup(tuple(_as_tree(it, part, node, frame) for part in tree.parts), tree.names)
     leaf = _leaf(it, tree, node, frame)
     return Ref(leaf.group) if isinstance(leaf, Ref) else PLAIN
+
+
+def _hands_back(it: Interpreter, mapped: object) -> bool:
+    """Whether a function gives back the one array that it is given, as an array of JAX, or cast to another dtype."""
+    if isinstance(mapped, Ext):
+        return mapped.name in COPIES | UNCHANGED | LIKE
+    return isinstance(mapped, Function) and _casts(it, mapped)
+
+
+def _casts(it: Interpreter, function: Function) -> bool:
+    name = only_parameter(function.node)
+
+    def same_as(value: ast.expr | None) -> bool:
+        match value:
+            case ast.Name(id=read):
+                return read == name
+            case ast.Call(
+                func=ast.Attribute(value=owner, attr="astype"), args=[ast.Name() | ast.Attribute()], keywords=[]
+            ):
+                return same_as(owner)
+            case ast.Call(func=called, args=[one], keywords=[]):
+                made = it.idioms.external(called, function.module)
+                return made in COPIES and made.startswith("jax.") and same_as(one)
+        return False
+
+    if name is None or function.receiver is not None or function.node.args.defaults:
+        return False
+    if isinstance(function.node, ast.Lambda):
+        return same_as(function.node.body)
+    *before, last = function.node.body
+    if function.node.decorator_list or isinstance(function.node, ast.AsyncFunctionDef):
+        return False
+    steps = [s.value if isinstance(s, ast.Assign) and _rebinds(s, name) else None for s in before]
+    return all(map(same_as, steps)) and isinstance(last, ast.Return) and same_as(last.value)
+
+
+def _rebinds(statement: ast.Assign, name: str) -> bool:
+    """Whether a statement gives a new value to one name."""
+    return (
+        len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name) and statement.targets[0].id == name
+    )
 
 
 def _gives_rows(it: Interpreter, name: str, node: ast.Call, frame: Frame) -> bool:
