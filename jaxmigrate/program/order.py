@@ -45,6 +45,33 @@ def reaching(bindings: list[Binding], use: ast.Name, module: Module) -> list[Bin
     return found or bindings
 
 
+def outlasting(bindings: list[Binding], use: ast.expr, module: Module) -> list[Binding]:
+    """Those of a function's bindings of a name that a function in it can see, whenever that is called.
+
+    What is bound above the inner function is hidden by what is bound between the two; all that comes later counts, and
+    so does what a loop around the inner function comes round to, in which an earlier one may be called.
+    """
+    owner = bindings[0].scope.node
+    around = _around(use, owner, module)
+    inner = next((at for at, node in reversed([*enumerate(around)]) if isinstance(node, FRAMES)), None)
+    if inner is None:
+        return bindings
+    outside = around[inner:]
+    places = [(binding, _statement(binding, owner, module)) for binding in bindings]
+    own = [at for b, at in places if isinstance(at, PLAIN) and b.kind != "other" and not isinstance(b.node, ast.expr)]
+    hiding = max((at for at in own if _runs_before(at, outside, module)), key=_start, default=None)
+    if hiding is None:
+        return bindings
+    rounds = [node for node in outside if isinstance(node, LOOPS)]
+    found: list[Binding] = []
+    for binding, at in places:
+        if at is None:
+            found += [binding] if binding.kind != "param" else []
+        elif _start(hiding) <= _start(at) or any(_holds(loop, at) for loop in rounds):
+            found.append(binding)
+    return found
+
+
 def _around(node: ast.AST, owner: ast.AST, module: Module) -> list[ast.AST]:
     """A node and what it stands in, up to the owner of its scope, which is left out."""
     found: list[ast.AST] = []

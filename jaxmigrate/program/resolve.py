@@ -15,7 +15,7 @@ from jaxmigrate.program.displays import put_together
 from jaxmigrate.program.functions import is_classmethod, is_static, returned_by
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import ALWAYS_EXTERNAL, Module, Project
-from jaxmigrate.program.order import reaching
+from jaxmigrate.program.order import outlasting, reaching
 from jaxmigrate.program.scopes import Binding, FunctionNode, Scope, all_parameters
 from jaxmigrate.program.values import (
     UNKNOWN,
@@ -198,6 +198,8 @@ class Resolver:
         bindings = self._visible(name, holder, module, later=later)
         if use is not None and holder is scope and len(bindings) > 1:
             bindings = reaching(bindings, use, module)
+        elif use is not None and holder.kind == "function" and len(bindings) > 1:
+            bindings = outlasting(bindings, use, module)
         key = (id(holder), name, *map(id, bindings))
         if key in self._bound:
             return self._bound[key]
