@@ -9,63 +9,72 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Constant, Parameter, Value
 
 REFLECTING = frozenset({"__dict__", "__setattr__", "eval", "exec", "globals", "locals", "setattr", "vars"})
 
 
-def known_truth(it: Interpreter, test: ast.expr, module: Module) -> bool | None:
+def known_truth(resolver: Resolver, test: ast.expr, module: Module) -> bool | None:
     """Whether a test of a name or attribute always or never holds; None where it may do both.
 
     It compares with a string, asks for None, or reads what is True, False or None.
     """
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            inner = known_truth(it, operand, module)
+            inner = known_truth(resolver, operand, module)
             return None if inner is None else not inner
         case ast.Name() | ast.Attribute():
-            return _one_outcome(it, test, module, bool | None, bool)
+            return _one_outcome(resolver, test, module, bool | None, bool)
         case ast.Compare(
             left=(ast.Name() | ast.Attribute()) as left, ops=[op], comparators=[ast.Constant(value=expected)]
         ):
             same = isinstance(op, ast.Eq | ast.Is)
             if isinstance(op, ast.Eq | ast.NotEq) and isinstance(expected, str):
-                return _one_outcome(it, left, module, str, lambda value: (value == expected) is same)
+                return _one_outcome(resolver, left, module, str, lambda value: (value == expected) is same)
             if isinstance(op, ast.Is | ast.IsNot) and expected is None:
-                return _one_outcome(it, left, module, object, lambda value: (value is None) is same)
+                return _one_outcome(resolver, left, module, object, lambda value: (value is None) is same)
     return None
 
 
 def _one_outcome(
-    it: Interpreter, node: ast.Name | ast.Attribute, module: Module, kind: Any, outcome: Callable[[object], bool]
+    resolver: Resolver, node: ast.Name | ast.Attribute, module: Module, kind: Any, outcome: Callable[[object], bool]
 ) -> bool | None:
     """What comes of all that a name or attribute stands for, where these are constants of a kind that agree on it."""
-    if _may_be_set_from_outside(it, last_name(node), isinstance(node, ast.Attribute)):
+    if _may_be_set_from_outside(resolver, last_name(node), isinstance(node, ast.Attribute)):
         return None
-    values = _values(it, node, module)
+    values = _values(resolver, node, module)
     found = [value.value for value in values if isinstance(value, Constant) and isinstance(value.value, kind)]
     outcomes = set(map(outcome, found))
     return outcomes.pop() if len(found) == len(values) and len(outcomes) == 1 else None
 
 
+def constants(resolver: Resolver, node: ast.Name | ast.Attribute, module: Module) -> list[Constant] | None:
+    """All that a name or attribute stands for, where that is known to be constants and nothing else."""
+    if _may_be_set_from_outside(resolver, last_name(node), isinstance(node, ast.Attribute)):
+        return None
+    values = _values(resolver, node, module)
+    found = [value for value in values if isinstance(value, Constant)]
+    return found if found and len(found) == len(values) else None
+
+
 @once
-def _settable(_it: Interpreter) -> dict[tuple[str, bool], bool]:
+def _settable(_resolver: Resolver) -> dict[tuple[str, bool], bool]:
     """Whether some module sets a name, by that and by whether it is an attribute."""
     return {}
 
 
-def _may_be_set_from_outside(it: Interpreter, name: str, is_attribute: bool) -> bool:
+def _may_be_set_from_outside(resolver: Resolver, name: str, is_attribute: bool) -> bool:
     """Whether code that `resolve` does not look at may set a name: of another object, in a subclass, by reflection."""
     key = (name, is_attribute)
-    if key not in _settable(it):
-        modules = [module for module in it.resolver.project.named if name in module.text]
-        _settable(it)[key] = any(_sets(module, *key) for module in modules)
-    return _settable(it)[key]
+    if key not in _settable(resolver):
+        modules = [module for module in resolver.project.program if name in module.text]
+        _settable(resolver)[key] = any(_sets(module, *key) for module in modules)
+    return _settable(resolver)[key]
 
 
 def _sets(module: Module, name: str, is_attribute: bool) -> bool:
@@ -86,8 +95,8 @@ def _is_self(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id == "self"
 
 
-def _values(it: Interpreter, node: ast.expr, module: Module) -> list[Value]:
+def _values(resolver: Resolver, node: ast.expr, module: Module) -> list[Value]:
     """What an expression stands for, a parameter for all that is passed for it."""
-    callers = callers_of(it.resolver)
-    values = it.resolver.values(node, module)
+    callers = callers_of(resolver)
+    values = resolver.values(node, module)
     return [one for v in values for one in (callers.passed(v) if isinstance(v, Parameter) else (v,))]

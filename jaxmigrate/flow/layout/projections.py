@@ -6,9 +6,9 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import cast
 
+from jaxmigrate.flow.conditions import REFLECTING
 from jaxmigrate.flow.layout import implicit_methods, operations
 from jaxmigrate.flow.layout.causes import NOT_ONE, Stacked
-from jaxmigrate.flow.layout.conditions import REFLECTING
 from jaxmigrate.flow.layout.implicit_methods import ITEM
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame

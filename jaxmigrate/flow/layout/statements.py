@@ -9,10 +9,10 @@ import ast
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from jaxmigrate.flow import conditions
 from jaxmigrate.flow.layout import (
     assignments,
     classes,
-    conditions,
     definitions,
     expressions,
     frames,
@@ -86,7 +86,7 @@ def _return(it: Interpreter, node: ast.Return, frame: Frame) -> None:
 
 def _if(it: Interpreter, node: ast.If, frame: Frame) -> None:
     expressions.test(it, node.test, frame)
-    truth = conditions.known_truth(it, node.test, frame.module)
+    truth = conditions.known_truth(it.resolver, node.test, frame.module)
     if truth is not None and not isinstance(node.test, ast.Compare) and _makes_map(node.orelse if truth else node.body):
         truth = None  # a flag that says whether to map at all is for whoever runs the program
     for statement in () if truth is None else node.orelse if truth else node.body:

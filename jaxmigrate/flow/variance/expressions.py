@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from jaxmigrate.flow.variance import means, objects
+from jaxmigrate.flow.variance import decisions, means, objects
 from jaxmigrate.flow.variance.callees import Closure
 from jaxmigrate.flow.variance.frames import Frame
 from jaxmigrate.flow.variance.lattice import (
@@ -189,6 +189,8 @@ def _bounds(node: ast.Slice) -> slice | None:
 
 def _conditional(run: Run, node: ast.IfExp, frame: Frame) -> AbstractValue:
     doubt = uncertain(run, node.test, frame)
+    if (settled := decisions.outcome(run, node.test, frame)) is not None:
+        return run.evaluate(node.body if settled else node.orelse, frame)
     run.doubt += doubt
     result = join_all([run.evaluate(node.body, frame), run.evaluate(node.orelse, frame)])
     run.doubt -= doubt

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from jaxmigrate.flow.conditions import known_truth
 from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.lattice import (
     ARRAY,
@@ -39,6 +40,7 @@ from jaxmigrate.flow.variance.summary import Reading
 from jaxmigrate.program.callers import Callers
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.scopes import Scope
 from jaxmigrate.program.values import (
     UNKNOWN,
     Application,
@@ -238,7 +240,7 @@ class Run:
         holder = scope.lookup(node.id) if scope is not None else None
         if holder is not None and holder.node in self.entered:
             return unsure(EQUAL)  # a variable of a call that is not in sight any more
-        values = self.resolver.values(node, module)
+        values = self._settled(node, holder, module) or self.resolver.values(node, module)
         if self.mode.lenient and Constant(None) in values:  # where an import failed, which has no attributes
             imported = tuple(v for v in values if v != Constant(None))
             values = imported if all(isinstance(v, External | ModuleValue) for v in imported) else values
@@ -250,6 +252,15 @@ class Run:
         if listed and holder is not None and any(isinstance(b.value, ast.List) for b in holder.bindings[node.id]):
             return self.kept(AbstractValue(static=value), key)
         return self.static(value, key, lambda: self.hosts.differs(node, module), node)
+
+    def _settled(self, node: ast.Name, holder: Scope | None, module: Module) -> Values:
+        """What a name is bound to by `f = g if flag else h`, where the program settles the flag; else nothing."""
+        bindings = holder.bindings[node.id] if holder is not None and not self.mode.lenient else []
+        made = bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
+        truth = known_truth(self.resolver, made.test, module) if isinstance(made, ast.IfExp) else None
+        if truth is None or not isinstance(made, ast.IfExp):
+            return ()
+        return self.resolver.values(made.body if truth else made.orelse, module)
 
     def any_of(self, values: Values, key: object) -> Callee | None:
         """One of several functions that a name may stand for."""

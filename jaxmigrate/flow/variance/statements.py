@@ -7,7 +7,7 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jaxmigrate.flow.variance import bound_axes, objects, suspicion
+from jaxmigrate.flow.variance import bound_axes, decisions, objects, suspicion
 from jaxmigrate.flow.variance.expressions import MOST_UNROLLED, closure, operated, uncertain
 from jaxmigrate.flow.variance.frames import Arguments, Frame, Loop, Names
 from jaxmigrate.flow.variance.lattice import (
@@ -124,6 +124,8 @@ def _if(run: Run, node: ast.If, frame: Frame) -> bool:
     if (known := _is_none(run, node.test, frame)) is not None:
         return _ways(run, [ways[not known]], frame, False)
     doubt = uncertain(run, node.test, frame)
+    if (settled := decisions.outcome(run, node.test, frame)) is not None:
+        return _ways(run, [ways[not settled]], frame, False)
     truth = suspicion.known_truth(run, node.test, frame) if run.mode.lenient else None
     suspects = run.mode.lenient and not suspicion.is_about_maps(node.test)
     return _ways(run, ways if truth is None else [ways[not truth]], frame, doubt, suspects)
