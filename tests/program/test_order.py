@@ -53,7 +53,7 @@ BODIES = [
     ("f = 1\ny = (f := 2) + use(f)", "12"),
     ("f: int = 1\nf: int = 2\nuse(f)", "2"),
     ("f = 1\ndef g():\n    use(f)\nif c:\n    f = 2", "12"),
-    ("f = 1\nf = 2\ng = lambda: use(f)\ng()\nf = 3", "123"),
+    ("f = 1\nf = 2\ng = lambda: use(f)\ng()\nf = 3", "23"),
 ]  # fmt: skip
 
 
