@@ -77,8 +77,8 @@ OPEN = [
     (MAKE.format(f"for s in (True, False):\n            if s: {REDUCED}\n            else: g = g + x[0]"), "make()"),
     (MAKE.format(f"sync = not sync\n        if sync: {REDUCED}"), "make()"),
     (("def make(n):\n    n += 1\n    n -= 1\n"
-     f"    def step(w, x):\n        g = x.mean(0)\n        if n: {REDUCED}\n        else: g = x[0]\n        return w - g\n"
-     "    return step\n"), "make(1)"),
+     f"    def s(w, x):\n        g = x.mean(0)\n        if n: {REDUCED}\n        else: g = x[0]\n        return w - g\n"
+     "    return s\n"), "make(1)"),
     ("FLAG = True\n" + PLAIN.format(f"if FLAG: {REDUCED}") + OFF, "step"),
     ("FLAG = True\n" + PLAIN.format(f"if FLAG: {REDUCED}") + "globals()['FLAG'] = False\n", "step"),
     ("FLAG = True\n" + PLAIN.format(f"if FLAG: {REDUCED}") + SET, "step"),
