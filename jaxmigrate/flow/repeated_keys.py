@@ -71,7 +71,8 @@ def _is_own(key: str, call: ast.Call, module: Module, mapped: Collection[ast.Cal
         names |= {one.id for target in node.targets for one in ast.walk(target) if isinstance(one, ast.Name)}
     if any(ONE_FOR_ALL.search(name.lower()) for name in names):
         return False
-    uses = [one for name in names for one in module.table.named.get(name, ())]
+    held = names - {key} or names  # the repeated ones; by the key itself anything may be made
+    uses = [one for name in held for one in module.table.named.get(name, ())]
     return not any(_is_read_elsewhere(one, module, mapped) for one in uses)
 
 

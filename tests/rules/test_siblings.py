@@ -244,6 +244,7 @@ def main(rng, x):
 p_step = jax.pmap(lambda key, x: loss_of(key, x), "i")
 
 def main(key, x):
+    params = init_params(key)
     keys = jnp.stack([key] * jax.local_device_count())  # JM205
     return p_step((keys, x), x)
 """,
