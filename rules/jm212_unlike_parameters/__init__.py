@@ -1,4 +1,4 @@
-"""JM211: parameters that start unlike on each device, and are trained as if they were replicated."""
+"""JM212: parameters that start unlike on each device, and are trained as if they were replicated."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from jaxmigrate.flow.axes import Step
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.unlike_parameters import unlike_parameters
 
-CODE = "JM211"
+CODE = "JM212"
 
 
 def check(facts: Facts) -> Iterator[Finding]:

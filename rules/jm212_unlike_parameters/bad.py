@@ -22,7 +22,7 @@ def main():
     n = jax.local_device_count()
     batch = jax.random.normal(jax.random.key(1), (n, 4, 2))
     keys = jax.random.split(jax.random.key(0), n)
-    params = jax.pmap(create)(keys)  # JM211
+    params = jax.pmap(create)(keys)  # JM212
     for _ in range(50):
         params = step(params, batch)
     kernel = params["params"]["kernel"]
