@@ -224,7 +224,9 @@ def _is_given_back(name: str, function: Scope, table: ScopeTable, seen: frozense
     """Whether a function gives back a variable of its own, or a function within that reads it."""
     for node in () if name in seen else table.named.get(name, ()):
         inner, below = table.scope_of[node], cast("ast.AST", node)
-        if inner.lookup(name) is not function:
+        above = table.parents.get(node)
+        is_called = inner is function and isinstance(above, ast.Call) and above.func is node
+        if is_called or inner.lookup(name) is not function:
             continue
         while inner is not function and inner.parent is not None:
             inner, below = inner.parent, inner.node

@@ -521,3 +521,28 @@ def test_what_maps_hand_on_under_the_name_of_a_batch_is_presumed_to_be_one(sizes
     assert before["result"] == after["result"]
     assert any("holds a batch" in one.says for site in found.sites for one in site.assumed) is (layout == "split")
     assert [one.layout for one in plan(files, "auto").sites[0].outputs] == ["stacked"]
+
+
+PAIRS = """\
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+from flax.training.common_utils import shard
+
+p_evaluate = jax.pmap(lambda w, x: jax.lax.pmean(jnp.stack([x.mean(), x.std()]) * w, "d"), axis_name="d")
+w = jax_utils.replicate(jnp.ones(2))
+one = p_evaluate(w, shard(np.arange(16, dtype=np.float32)))
+other = p_evaluate(w, shard(np.ones(16, np.float32)))
+between = one - other
+RESULT = between[0].tolist()
+"""
+
+
+def test_arrays_that_are_combined_are_presumed_to_have_as_many_dimensions() -> None:
+    files = [("main.py", Path("/nowhere/main.py"), PAIRS)]
+    proven, _ = plan_sources(files, PlanOptions("auto"))
+    assert {one.layout for one in proven.sites[0].outputs} == {"stacked"}
+    likely, _ = plan_sources(files, PlanOptions("likely"))
+    assert {one.layout for one in likely.sites[0].outputs} == {"replicated"}
+    assert [one.says for one in likely.sites[0].assumed] == ["the arrays in `one - other` have as many dimensions"]

@@ -26,7 +26,7 @@ REPLICABLE = frozenset(
     {"replicate", "output", "argument", "first", "inner", "metrics", "numpy", "written", "stack", "checkpoint"}
     | {"identity", "size", "type"}
 )
-COMPUTED = frozenset({host_arithmetic.ALONE, host_arithmetic.TOGETHER})
+COMPUTED = frozenset({host_arithmetic.ALONE, host_arithmetic.DIVIDED, host_arithmetic.TOGETHER})
 ON_HOST = COMPUTED | {
     host_arithmetic.FLAT,
     host_arithmetic.DEEP,
@@ -44,7 +44,9 @@ class Groups:
         self.processes = processes
         self.facts = SiteFacts(it, axis)
         self.splittable = {"split", "argument", "prefetch", "identity", "size"} | (
-            set() if processes else {"merge", "output", host_arithmetic.ALONE, host_arithmetic.FLAT}
+            set()
+            if processes
+            else {"merge", "output", host_arithmetic.ALONE, host_arithmetic.DIVIDED, host_arithmetic.FLAT}
         )
         self.dropped: dict[Group, Reason | Blocker] = {}
         self.copied: dict[tuple[ast.expr, int], set[str]] = {}  # the methods that copy an argument, as far as asked
@@ -151,7 +153,7 @@ class Groups:
             return None
         if kinds >= {"numpy", "written"} or kinds >= {"numpy", "type"} or ("type" in kinds and self._is_unseen(root)):
             return None
-        return "replicated" if kinds <= REPLICABLE | COMPUTED else None
+        return "replicated" if kinds <= (REPLICABLE | COMPUTED) - {host_arithmetic.DIVIDED} else None
 
     def _is_numpys(self, root: Group, kinds: Collection[str]) -> bool:
         """Whether arrays of a group may be numpy's, which has rules of its own for the dtypes of single numbers."""

@@ -1,14 +1,16 @@
 """Host code that computes with stacked arrays element by element, or puts all their elements in another shape.
 
-Arithmetic with a number gives each element the same in any layout, so that its result has the layout of its operand;
-two arrays of which every device has the same copies keep theirs in each other's company. The elements of a batch stand
-in one order, whether it has a device axis or not: a reshape of all of it gives the same, where it has an axis to split.
+Arithmetic with a number gives each element the same in any layout, so that its result has the layout of its operand. So
+do two arrays of which every device has the same copies, if they have as many dimensions: of one number and of one
+element for each device, `a * b` has all pairs. The elements of a batch stand in one order, whether it has a device axis
+or not: a reshape of all of it gives the same, where it has an axis to split.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from math import frexp
 
 from jaxmigrate.flow.layout import class_index, operations
 from jaxmigrate.flow.layout.interpreter import Interpreter
@@ -21,9 +23,10 @@ from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import Constant, External
 
 ALONE, TOGETHER = "elementwise", "pairwise"  # an array with numbers; several arrays
+DIVIDED = "divided"  # by a number: on one device, XLA multiplies with the reciprocal, but where it divides a number
 FLAT, DEEP = "flat", "deep"  # reshaped as a whole; of which some read shows that each device has an axis of it
 BATCH = "batch"  # what a reader presumes to be one, though nothing in sight split it
-OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
+OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod)  # a power may be rounded by the shape
 COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 NUMBERS = named("gives-number")
 MAPS = named("elementwise")
@@ -47,11 +50,45 @@ def computed(
     if not all(one.is_array for one in refs) or len(refs) < len(arrays):
         waits = not it.final and not any(isinstance(one, Nothing) and one.none for one in arrays)
         return NOTHING if waits and all(one.is_array for one in refs) else None
-    group = it.joined_group(ALONE if len(refs) == 1 else TOGETHER, node, frame.context)
+    if len(refs) > 1 and not _have_one_rank(it, operands, refs, node, frame):
+        return None
+    kind = TOGETHER if len(refs) > 1 else DIVIDED if _divides(it, node, frame.module) else ALONE
+    group = it.joined_group(kind, node, frame.context)
     for one in refs:
         it.changed |= one.group.flatten()
         it.changed |= group.unify(one.group)
     return Ref(group, leaf=True)
+
+
+def _divides(it: Interpreter, node: ast.expr, module: Module) -> bool:
+    """Whether arithmetic divides an array by a number whose reciprocal may be rounded."""
+    match node:
+        case ast.BinOp(op=ast.FloorDiv() | ast.Mod()):
+            return True
+        case ast.BinOp(op=ast.Div(), right=divisor):
+            found = it.resolver.value(divisor, module)
+            number = found.value if isinstance(found, Constant) else None
+            return not isinstance(number, int | float) or not number or abs(frexp(number)[0]) != 0.5
+        case ast.Call(func=func):
+            value = it.resolver.value(func, module)
+            return isinstance(value, External) and value.name.endswith(".divide")
+    return False
+
+
+def _have_one_rank(
+    it: Interpreter,
+    operands: Sequence[tuple[Abstract, ast.expr | None]],
+    refs: Sequence[Ref],
+    node: ast.expr,
+    frame: Frame,
+) -> bool:
+    """Whether several arrays have as many dimensions: else the device axis of one meets another axis of the other."""
+    if len({ast.unparse(one) for value, one in operands if isinstance(value, Ref) and isinstance(one, ast.Name)}) == 1:
+        return all(isinstance(one, ast.Name) for value, one in operands if isinstance(value, Ref))
+    if it.trust.likely:
+        says = f"the arrays in `{ast.unparse(node)}` have as many dimensions"
+        it.lean(refs, Assumption("likely", "splits", "", says, frame.module, node))
+    return it.trust.likely
 
 
 def _is_plain(value: Abstract) -> bool:

@@ -1,4 +1,4 @@
-"""An average of parameters that the host keeps by arithmetic on the copies of all devices."""
+"""Copies of parameters that the host scales, for all devices at once."""
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -22,6 +22,6 @@ w = jax_utils.replicate(jnp.ones(3))
 mean = w * 1.0
 for i in range(3):
     w = p_step(w, shard(BATCH + i))
-    mean = 0.9 * mean + 0.1 * w
+    mean = 0.9 * mean + 0.1
 error = 1 - p_evaluate(mean, shard(BATCH))
-RESULT = {"w": w[0], "mean": mean[0], "error": float(error[0]), "half": (mean / 2)[0] / (w + 1)[0]}
+RESULT = {"w": w[0], "mean": mean[0], "error": float(error[0]), "half": (mean / 2)[0] / (w + 1)[0], "square": (w * w)[0]}
