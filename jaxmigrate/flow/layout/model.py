@@ -78,6 +78,17 @@ class SiteCall:
         by_name = sorted(node.keywords, key=lambda keyword: keyword.arg or "")
         return [*node.args, *(keyword.value for keyword in (node.keywords if self.in_place else by_name))]
 
+    @property
+    def given(self) -> list[ast.expr]:
+        """The same with the elements of a tuple that a star spreads: `step(*(w, x))`."""
+        places = self.places
+        return [self._element(place, number - places.index(place)) for number, place in enumerate(places)]
+
+    def _element(self, place: ast.expr, number: int) -> ast.expr:
+        if not isinstance(place, ast.Tuple | ast.List) or not self.is_spread(place) or number >= len(place.elts):
+            return place
+        return place if any(isinstance(one, ast.Starred) for one in place.elts) else place.elts[number]
+
 
 @dataclass(frozen=True, slots=True)
 class Given:

@@ -55,7 +55,7 @@ class Solution(Solver):
         return frozenset(
             place
             for call in self.it.maps.calls.values()
-            for place, axis in zip(call.places, self.facts.in_axes(call.site) or (), strict=False)
+            for place, axis in zip(call.given, self.facts.in_axes(call.site) or (), strict=False)
             if axis is None
         )
 
