@@ -6,6 +6,7 @@ A class that maps its function or jits it, as it is told, would otherwise be hel
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,8 @@ from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Constant, Parameter, Value
 
 REFLECTING = frozenset({"__dict__", "__setattr__", "eval", "exec", "globals", "locals", "setattr", "vars"})
+# What may give any attribute another value, or set it by a name that is only known when the program runs.
+OVERRIDING = re.compile(r"\b__(getattr|getattribute|setattr|class)__\b|\bnamespace\s*=|parse_args\([^()]*,")
 
 
 def known_truth(resolver: Resolver, test: ast.expr, module: Module) -> bool | None:
@@ -71,10 +74,21 @@ def _settable(_resolver: Resolver) -> dict[tuple[str, bool], bool]:
 def _may_be_set_from_outside(resolver: Resolver, name: str, is_attribute: bool) -> bool:
     """Whether code that `resolve` does not look at may set a name: of another object, in a subclass, by reflection."""
     key = (name, is_attribute)
+    if is_attribute and _reflects(resolver):
+        return True
     if key not in _settable(resolver):
         modules = [module for module in resolver.project.program if name in module.text]
         _settable(resolver)[key] = any(_sets(module, *key) for module in modules)
     return _settable(resolver)[key]
+
+
+@once
+def _reflects(resolver: Resolver) -> bool:
+    """Whether some module may set attributes without their names: from options, a file, or as another class says."""
+    return any(
+        OVERRIDING.search(module.text) or not REFLECTING.isdisjoint(module.table.named)
+        for module in resolver.project.program
+    )
 
 
 def _sets(module: Module, name: str, is_attribute: bool) -> bool:
@@ -85,14 +99,18 @@ def _sets(module: Module, name: str, is_attribute: bool) -> bool:
     named = (n for n in module.nodes if isinstance(n, ast.Attribute) and n.attr == name)
     stored = [n for n in named if isinstance(n.ctx, ast.Store | ast.Del)]
     known = [a for a in table.attributes if a.attr == name]
-    if len(stored) != len(known) or not all(_is_self(a.target) for a in known):
+    if len(stored) != len(known) or not all(_is_of_method(a.target, module) for a in known):
         return True
     classes = (scope for scope in table.own_scope.values() if scope.kind == "class")
     return is_attribute and any(name in scope.bindings for scope in classes)
 
 
-def _is_self(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) and node.id == "self"
+def _is_of_method(node: ast.expr, module: Module) -> bool:
+    """Whether an expression is `self` in a method, of a class whose methods are not called by its name."""
+    function = module.table.function_of(node)
+    holder = module.table.parents.get(function) if function is not None else None
+    own = isinstance(node, ast.Name) and node.id == "self" and isinstance(holder, ast.ClassDef)
+    return own and isinstance(holder, ast.ClassDef) and f"{holder.name}." not in module.text
 
 
 def _values(resolver: Resolver, node: ast.expr, module: Module) -> list[Value]:

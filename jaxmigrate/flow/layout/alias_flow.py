@@ -29,11 +29,28 @@ VIEWS = frozenset(
         "expand_dims",
     }
     | {"flip", "moveaxis", "ravel", "reshape", "rollaxis", "split", "array_split", "squeeze", "swapaxes", "transpose"}
-    | {"as_strided", "sliding_window_view", "frombuffer", "nditer", "load", "memmap", "open_memmap", "require"}
+    | {"atleast_3d", "asfortranarray", "flipud", "fliplr", "rot90", "hsplit", "vsplit", "dsplit", "real", "imag"}
+    | {
+        "unstack",
+        "matrix_transpose",
+        "permute_dims",
+        "nan_to_num",
+        "as_strided",
+        "sliding_window_view",
+        "frombuffer",
+        "nditer",
+        "load",
+        "memmap",
+        "open_memmap",
+        "require",
+    }
 )
 VIEWING_METHODS = VIEWS | {"cast", "get", "items", "pop", "values", "view"}
 VIEWING_ATTRIBUTES = frozenset({"T", "mT", "flat", "real", "imag", "base", "data"})
 HOLDERS = frozenset({"dict", "enumerate", "iter", "list", "memoryview", "next", "reversed", "sorted", "tuple", "zip"})
+HOLDERS |= {"max", "min", "filter", "map", "set", "frozenset", "getattr"}
+NAMESPACES = ("types.SimpleNamespace", "argparse.Namespace")
+HOLDING = ("collections", "copy", "types", "itertools", "queue", "functools")  # modules of such
 KEEPING_METHODS = frozenset({"add", "append", "appendleft", "extend", "insert", "put", "put_nowait", "update"})
 Variable = tuple[Scope | None, str]  # a name in a scope, or an attribute's name in any object
 
@@ -105,6 +122,7 @@ def _bound(module: Module, resolver: Resolver) -> Iterator[tuple[ast.expr, list[
                 yield value, [_bound_variables(target, module, resolver) for target in targets], module
             case (
                 ast.AnnAssign(target=target, value=ast.expr() as value)
+                | ast.AugAssign(target=target, value=ast.List() | ast.Tuple() | ast.Dict() as value)
                 | ast.NamedExpr(target=target, value=value)
                 | (ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value))
                 | ast.withitem(optional_vars=ast.expr() as target, context_expr=value)
@@ -147,6 +165,9 @@ def _kept_by_method(
         case ast.Call(func=ast.Name(id="setattr"), args=[_, ast.Constant(value=str(name)), value]):
             yield value, [[(None, name)]], module
     for made in resolver.values(call.func, module) if isinstance(call.func, ast.Name | ast.Attribute) else ():
+        if isinstance(made, External) and made.name in NAMESPACES:
+            for keyword in call.keywords:
+                yield keyword.value, [[(None, keyword.arg or "")]], module
         if isinstance(made, Class):
             fields = dict(zip(resolver.declared_fields(made), call.args, strict=False))
             for name, value in (*fields.items(), *((k.arg, k.value) for k in call.keywords if k.arg is not None)):
@@ -193,14 +214,29 @@ def same(node: ast.expr, module: Module, resolver: Resolver) -> Iterator[Variabl
                 yield from same(one, module, resolver)
         case ast.Subscript(value=inner) | ast.Starred(value=inner) | ast.NamedExpr(value=inner):
             yield from same(inner, module, resolver)
-        case ast.IfExp(body=body, orelse=orelse):
-            yield from same(body, module, resolver)
-            yield from same(orelse, module, resolver)
-        case ast.BoolOp(values=parts) | ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Dict(values=parts):
-            for part in parts:
+        case _:
+            for part in _parts(node):
                 yield from same(part, module, resolver)
+
+
+def _parts(node: ast.expr) -> list[ast.expr]:
+    """The expressions of which an expression may give one, or which it holds."""
+    match node:
+        case ast.IfExp(body=body, orelse=orelse):
+            return [body, orelse]
+        case ast.BoolOp(values=parts) | ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Dict(values=parts):
+            return parts
+        case ast.BinOp(left=left, op=ast.Add() | ast.Mult() | ast.BitOr(), right=right):  # lists and dictionaries
+            return [side for side in (left, right) if _is_display(side)]
         case ast.ListComp(elt=elt) | ast.GeneratorExp(elt=elt) | ast.DictComp(value=elt):
-            yield from same(elt, module, resolver)
+            return [elt]
+    return []
+
+
+def _is_display(node: ast.expr) -> bool:
+    if isinstance(node, ast.BinOp):
+        return _is_display(node.left) or _is_display(node.right)
+    return isinstance(node, ast.List | ast.Tuple | ast.Dict | ast.ListComp | ast.DictComp)
 
 
 def _kept(call: ast.Call, module: Module, resolver: Resolver) -> list[ast.expr]:
@@ -211,7 +247,9 @@ def _kept(call: ast.Call, module: Module, resolver: Resolver) -> list[ast.expr]:
         home, _, name = value.name.rpartition(".") if isinstance(value, External) else ("", "", "")
         if home.startswith("numpy") and name in VIEWS:
             return given[:1]
-        if (home == "builtins" and name in HOLDERS) or home == "itertools" or name in ("tree_map", "partial"):
+        if home.startswith("numpy") and any(keyword.arg in (None, "copy") for keyword in call.keywords):
+            return given[:1]  # `np.array(x, copy=False)`
+        if (home == "builtins" and name in HOLDERS) or home in HOLDING or name in ("tree_map", "partial"):
             return given
         if isinstance(value, Function) and _gives_back(value):
             return given

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Container, Iterator
 from functools import lru_cache
 
@@ -26,6 +27,10 @@ WRITING_CALLS = frozenset(
 OUT_OF_ONE = "abs absolute ceil conjugate cos exp floor log negative rint sign sin sqrt square tanh"
 OUT_OF_TWO = "add divide dot floor_divide fmax fmin matmul maximum minimum mod multiply power subtract true_divide"
 OUT_PLACES = dict.fromkeys(OUT_OF_ONE.split(), 1) | dict.fromkeys(OUT_OF_TWO.split(), 2) | {"clip": 3}
+OUT_PLACES |= {"cumsum": 3, "cumprod": 3, "sum": 3, "prod": 3, "mean": 3, "max": 2, "min": 2, "take": 3, "choose": 2}
+OUT_PLACES |= {"random": 2, "standard_normal": 2, "standard_exponential": 3, "standard_gamma": 3}
+IN_PLACE = re.compile(r"^__(i[a-z]+|setitem|setattr)__$")  # methods
+WRITTEN_THROUGH = frozenset({"flat", "real", "imag"})
 
 
 def is_written(it: Interpreter, operand: ast.expr, module: Module) -> bool:
@@ -227,7 +232,8 @@ def _makes_new(call: ast.Call, module: Module, resolver: Resolver) -> bool:
         return all(keyword.arg not in (None, "copy") for keyword in call.keywords) and len(call.args) < 2
     value = resolver.value(call.func, module) if call.func in module.table.scope_of else None
     home, _, name = value.name.rpartition(".") if isinstance(value, External) else ("", "", "")
-    return home.startswith(("numpy", "jax.numpy", "jax.random")) and name not in VIEWS
+    shares = any(keyword.arg in (None, "copy", "out") for keyword in call.keywords)
+    return home.startswith(("numpy", "jax.numpy", "jax.random")) and name not in VIEWS and not shares
 
 
 def _iterated(node: ast.AST, module: Module) -> list[ast.expr]:
@@ -257,13 +263,34 @@ def _writes(module: Module, resolver: Resolver) -> Iterator[Variable]:
                 yield from same(target, module, resolver)
             case ast.AugAssign(target=ast.Name() | ast.Attribute() | ast.Subscript() as target):
                 yield from named(target, module, resolver)
-            case ast.Call(func=func, args=args, keywords=keywords):
-                name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
-                if name in WRITERS and isinstance(func, ast.Attribute):
-                    yield from same(func.value, module, resolver)
-                out = args[OUT_PLACES[name] :][:1] if name in OUT_PLACES else args[:1] if name in WRITING_CALLS else []
-                for written in (*out, *(k.value for k in keywords if k.arg in ("out", "dst"))):
+            case ast.Attribute(value=target, attr=attr) if IN_PLACE.match(attr) and attr not in (
+                "__iter__",
+                "__init__",
+            ):
+                yield from same(target, module, resolver)
+            case ast.Attribute(value=target, attr=attr, ctx=ast.Store()) if attr in WRITTEN_THROUGH:
+                yield from same(target, module, resolver)
+            case ast.Call():
+                for written in _written_by(node):
                     yield from same(written, module, resolver)
+
+
+def _written_by(call: ast.Call) -> list[ast.expr]:
+    """What a call writes into."""
+    func, args = call.func, call.args
+    name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    owner = (
+        [func.value, *args[:1]] if name in WRITERS and isinstance(func, ast.Attribute) else []
+    )  # np.ndarray.fill(x, 0)
+    out = args[OUT_PLACES[name] :][:1] if name in OUT_PLACES else args[:1] if name in WRITING_CALLS else []
+    return [*owner, *out, *(k.value for k in call.keywords if k.arg in ("out", "dst"))]
+
+
+def _is_way_in(node: ast.Attribute) -> bool:
+    """Whether an attribute writes into its owner: `x.flat = 0`, `x.__imul__`."""
+    if node.attr in WRITTEN_THROUGH:
+        return isinstance(node.ctx, ast.Store)
+    return IN_PLACE.match(node.attr) is not None and node.attr not in ("__iter__", "__init__")
 
 
 def _prepares(node: ast.Subscript, module: Module) -> bool:

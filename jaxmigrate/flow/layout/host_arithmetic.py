@@ -120,7 +120,8 @@ def function(it: Interpreter, name: str, given: Given, node: ast.Call, frame: Fr
             it.lending.on_host.update(groups_in(result) if result is not None else ())
         return result
     if name in SHAPES_ALL and values and isinstance(values[0], Ref) and not any(map(is_tracked, [*values[1:]])):
-        return None if set(given.named) - {"shape", "newshape"} else flat(it, values[0], node, frame)
+        sized = len(values) <= (1 if name.endswith(".ravel") else 2) and not set(given.named) - {"shape", "newshape"}
+        return flat(it, values[0], node, frame) if sized else None  # else by an order of its own
     single = len(values) == len(node.args) == 1 and given.places.get(0) is node.args[0]
     if name in JOINS and single and _is_along_first(node) and isinstance(values[0], Ref):
         return _joined(it, name, values[0], node, frame)
@@ -131,7 +132,7 @@ def method(it: Interpreter, owner: Ref, name: str, given: Given, node: ast.Call,
     """The same of a method of an array."""
     if given.open or any(map(is_tracked, given.everything())):
         return None
-    if name in RESHAPES and not given.named:
+    if name in RESHAPES and not given.named and (name == "reshape" or not given.positional):
         return flat(it, owner, node, frame)
     if name in METHODS and owner.is_array and not has_stars(node):
         return computed(it, [(owner, node.func), *_operands(given)], node, frame)

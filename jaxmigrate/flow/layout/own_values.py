@@ -37,7 +37,10 @@ def _is_own(node: ast.Name | ast.Attribute, module: Module, resolver: Resolver) 
     holder = scope.lookup(node.id) if scope is not None else None
     every = holder.bindings.get(node.id, ()) if holder is not None else ()
     parents = module.table.parents
-    bindings = [b for b in every if not isinstance(parents.get(b.node), ast.AugAssign)]  # which changes what is there
+    added = [above for b in every if isinstance(above := parents.get(b.node), ast.AugAssign)]
+    bindings = [b for b in every if not isinstance(parents.get(b.node), ast.AugAssign)]
+    if not all(_is_made(one.value, module, resolver) for one in added):
+        return False  # a number becomes an array where one is added
     return bool(bindings) and all(
         b.kind == "assign" and (value := _bound(b)) is not None and _is_made(value, module, resolver) for b in bindings
     )
@@ -68,12 +71,10 @@ def _holds_own(variable: Variable, resolver: Resolver) -> bool:
             if not isinstance(node, ast.Attribute) or isinstance(node.ctx, ast.Load):
                 continue
             parent = module.table.parents.get(node)
-            value = parent.value if isinstance(parent, ast.Assign | ast.AnnAssign) else None
-            if isinstance(parent, ast.AugAssign):
-                continue
+            value = parent.value if isinstance(parent, ast.Assign | ast.AnnAssign | ast.AugAssign) else None
             if value is None or not _is_made(value, module, resolver):
                 return False
-            found = True
+            found |= not isinstance(parent, ast.AugAssign)
     return found
 
 

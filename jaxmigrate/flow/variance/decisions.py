@@ -34,7 +34,9 @@ def _agree(left: Sequence[Constant] | None, right: Sequence[Constant] | None) ->
     other = right[0].value
     if not (other is None or isinstance(other, str | bool)):
         return None
-    found = {type(one.value) is type(other) and one.value == other for one in left}
+    if any(type(one.value) is not type(other) and one.value == other for one in left):
+        return None  # 1 and True
+    found = {one.value == other for one in left}
     return found.pop() if len(found) == 1 else None
 
 

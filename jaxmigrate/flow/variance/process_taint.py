@@ -139,7 +139,7 @@ class ProcessTaint:
         None where that is not in sight.
         """
         if not path:
-            return [(value, place)]
+            return [(value, place)] if place.entered is None or _keeps_nothing(value, place.entered.function) else None
         if isinstance(value, ast.Tuple | ast.List):
             index = path[0]
             if not isinstance(index, int) or any(isinstance(e, ast.Starred) for e in value.elts[: index + 1]):
@@ -259,6 +259,24 @@ def _returned(function: FunctionNode) -> Iterator[ast.expr]:
         if isinstance(node, ast.Return) and node.value is not None:
             yield node.value
     yield from yielded(function)
+
+
+def _keeps_nothing(value: ast.expr, function: FunctionNode) -> bool:
+    """Whether the names in an expression hold nothing that a function puts something into: it reads them alone."""
+    names = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
+    parents = {child: node for node in ast.walk(function) for child in ast.iter_child_nodes(node)}
+    for node in ast.walk(function):
+        if not isinstance(node, ast.Name) or node.id not in names or not isinstance(node.ctx, ast.Load):
+            continue
+        above = parents.get(node)
+        known = isinstance(above, ast.BinOp | ast.Compare | ast.UnaryOp | ast.Return | ast.Tuple | ast.Subscript)
+        if isinstance(above, ast.Subscript):
+            known = isinstance(above.ctx, ast.Load)
+        if isinstance(above, ast.Call):
+            known = node is above.func or ast.unparse(above.func).startswith(("jax.", "jnp.", "random.", "len", "int"))
+        if not known:
+            return False
+    return True
 
 
 def _iterated(binding: Binding, module: Module) -> ast.expr | None:

@@ -107,6 +107,35 @@ def test_both_ways_count(above: str, mapped: str) -> None:
     assert layout(above, mapped) == "stacked"
 
 
+@pytest.mark.parametrize(
+    "load",
+    [
+        "def load(target, values):\n    for key, value in values: setattr(target, key, value)\n",
+        "def load(target, values): target.__dict__.update(values)\n",
+        "def load(target, values): vars(target).update(values)\n",
+        "import argparse\ndef load(target, values): argparse.ArgumentParser().parse_args(values, namespace=target)\n",
+        "class Lazy:\n    def __getattribute__(self, _): return 0\ndef load(target, _): target.__class__ = Lazy\n",
+    ],
+)
+def test_a_module_that_names_no_flag_may_set_it(load: str) -> None:
+    config = "import loading\nclass Config:\n    def __init__(self): self.sync = True\ncfg = Config()\n"
+    above = f"{config}{PLAIN.format(f'if cfg.sync: {REDUCED}')}"
+    assert layout(above, "step") == "replicated"
+    assert layout(above, "step", ("loading.py", load)) == "stacked"
+
+
+@pytest.mark.parametrize("test", ["FLAG == True", "FLAG != False", "FLAG"])
+def test_one_is_true(test: str) -> None:
+    assert layout(f"FLAG = 1\n{PLAIN.format(f'if not ({test}): {REDUCED}')}", "step") == "stacked"
+
+
+def test_a_function_sets_a_flag_of_what_it_calls_self() -> None:
+    config = "class Config:\n    def __init__(self): self.sync = True\ncfg = Config()\n"
+    above = f"{config}{PLAIN.format(f'if cfg.sync: {REDUCED}')}"
+    assert layout(above, "step") == "replicated"
+    assert layout(f"{above}def off(self): self.sync = False\noff(cfg)\n", "step") == "stacked"
+
+
 def test_another_module_turns_a_flag() -> None:
     other = ("other.py", "import main\nmain.FLAG = False\n")
     above = "FLAG = True\n" + PLAIN.format(f"if FLAG: {REDUCED}")
