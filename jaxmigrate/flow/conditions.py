@@ -48,7 +48,7 @@ def _one_outcome(
     resolver: Resolver, node: ast.Name | ast.Attribute, module: Module, kind: Any, outcome: Callable[[object], bool]
 ) -> bool | None:
     """What comes of all that a name or attribute stands for, where these are constants of a kind that agree on it."""
-    if _may_be_set_from_outside(resolver, last_name(node), isinstance(node, ast.Attribute)):
+    if _may_be_set_from_outside(resolver, node, module):
         return None
     values = _values(resolver, node, module)
     found = [value.value for value in values if isinstance(value, Constant) and isinstance(value.value, kind)]
@@ -58,7 +58,7 @@ def _one_outcome(
 
 def constants(resolver: Resolver, node: ast.Name | ast.Attribute, module: Module) -> list[Constant] | None:
     """All that a name or attribute stands for, where that is known to be constants and nothing else."""
-    if _may_be_set_from_outside(resolver, last_name(node), isinstance(node, ast.Attribute)):
+    if _may_be_set_from_outside(resolver, node, module):
         return None
     values = _values(resolver, node, module)
     found = [value for value in values if isinstance(value, Constant)]
@@ -71,15 +71,23 @@ def _settable(_resolver: Resolver) -> dict[tuple[str, bool], bool]:
     return {}
 
 
-def _may_be_set_from_outside(resolver: Resolver, name: str, is_attribute: bool) -> bool:
+def _may_be_set_from_outside(resolver: Resolver, node: ast.Name | ast.Attribute, module: Module) -> bool:
     """Whether code that `resolve` does not look at may set a name: of another object, in a subclass, by reflection."""
-    key = (name, is_attribute)
-    if is_attribute and _reflects(resolver):
+    name = last_name(node)
+    key = (name, isinstance(node, ast.Attribute))
+    if (isinstance(node, ast.Attribute) or _is_of_module(node, module)) and _reflects(resolver):
         return True
     if key not in _settable(resolver):
         modules = [module for module in resolver.project.program if name in module.text]
         _settable(resolver)[key] = any(_sets(module, *key) for module in modules)
     return _settable(resolver)[key]
+
+
+def _is_of_module(name: ast.Name, module: Module) -> bool:
+    """Whether a name is a module's variable, which other modules can set as an attribute."""
+    scope = module.table.scope_of.get(name)
+    holder = scope.lookup(name.id) if scope is not None else None
+    return holder is None or holder.kind == "module"
 
 
 @once

@@ -47,8 +47,10 @@ VIEWS = frozenset(
 )
 VIEWING_METHODS = VIEWS | {"cast", "get", "items", "pop", "values", "view"}
 VIEWING_ATTRIBUTES = frozenset({"T", "mT", "flat", "real", "imag", "base", "data"})
-HOLDERS = frozenset({"dict", "enumerate", "iter", "list", "memoryview", "next", "reversed", "sorted", "tuple", "zip"})
-HOLDERS |= {"max", "min", "filter", "map", "set", "frozenset", "getattr"}
+HOLDERS = frozenset(
+    {"dict", "enumerate", "iter", "list", "memoryview", "next", "reversed", "sorted", "tuple", "zip"}
+    | {"max", "min", "filter", "map", "set", "frozenset", "getattr"}
+)
 NAMESPACES = ("types.SimpleNamespace", "argparse.Namespace")
 HOLDING = ("collections", "copy", "types", "itertools", "queue", "functools")  # modules of such
 KEEPING_METHODS = frozenset({"add", "append", "appendleft", "extend", "insert", "put", "put_nowait", "update"})

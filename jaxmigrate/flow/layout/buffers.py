@@ -26,9 +26,13 @@ WRITING_CALLS = frozenset(
 )
 OUT_OF_ONE = "abs absolute ceil conjugate cos exp floor log negative rint sign sin sqrt square tanh"
 OUT_OF_TWO = "add divide dot floor_divide fmax fmin matmul maximum minimum mod multiply power subtract true_divide"
-OUT_PLACES = dict.fromkeys(OUT_OF_ONE.split(), 1) | dict.fromkeys(OUT_OF_TWO.split(), 2) | {"clip": 3}
-OUT_PLACES |= {"cumsum": 3, "cumprod": 3, "sum": 3, "prod": 3, "mean": 3, "max": 2, "min": 2, "take": 3, "choose": 2}
-OUT_PLACES |= {"random": 2, "standard_normal": 2, "standard_exponential": 3, "standard_gamma": 3}
+OUT_THIRD = "max min choose random standard_normal"
+OUT_FOURTH = "clip cumsum cumprod sum prod mean take standard_exponential standard_gamma"
+OUT_PLACES = {
+    **dict.fromkeys(OUT_OF_ONE.split(), 1),
+    **dict.fromkeys(f"{OUT_OF_TWO} {OUT_THIRD}".split(), 2),
+    **dict.fromkeys(OUT_FOURTH.split(), 3),
+}
 IN_PLACE = re.compile(r"^__(i[a-z]+|setitem|setattr)__$")  # methods
 WRITTEN_THROUGH = frozenset({"flat", "real", "imag"})
 

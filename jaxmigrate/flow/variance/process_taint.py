@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from jaxmigrate.flow.variance.activations import Entered, Place, default_of, enter, surrounding, yielded
 from jaxmigrate.flow.variance.called_as import CalledAs, Ways
-from jaxmigrate.flow.variance.library import HOST_SOURCES
+from jaxmigrate.flow.variance.library import HOST_SOURCES, is_pure
 from jaxmigrate.flow.variance.process_modules import ProcessModules
 from jaxmigrate.program.functions import own_statements
 from jaxmigrate.program.modules import Module
@@ -28,6 +28,8 @@ TELLING = re.compile(
 SEEDED = ("RandomState", "default_rng", "SeedSequence", "PCG64", "Philox", "Generator")
 STORED = frozenset({"apply", "init", "tx", "shape", "dtype", "ndim"})
 MOST_STEPS = 3000
+
+READING = ast.BinOp | ast.Compare | ast.UnaryOp | ast.Return | ast.Tuple
 
 
 class ProcessTaint:
@@ -139,7 +141,7 @@ class ProcessTaint:
         None where that is not in sight.
         """
         if not path:
-            return [(value, place)] if place.entered is None or _keeps_nothing(value, place.entered.function) else None
+            return [(value, place)] if place.entered is None or self._only_reads(value, place, place.entered) else None
         if isinstance(value, ast.Tuple | ast.List):
             index = path[0]
             if not isinstance(index, int) or any(isinstance(e, ast.Starred) for e in value.elts[: index + 1]):
@@ -159,6 +161,26 @@ class ProcessTaint:
                     return None
                 found += parts
         return found or None
+
+    def _only_reads(self, value: ast.expr, place: Place, entered: Entered) -> bool:
+        """Whether a function only reads what the names in an expression hold, and puts nothing into it."""
+        parents = place.module.table.parents
+        names = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
+        for node in ast.walk(entered.function):
+            if not isinstance(node, ast.Name) or node.id not in names or not isinstance(node.ctx, ast.Load):
+                continue
+            read: ast.expr = node
+            above = parents.get(node)
+            while isinstance(above, ast.Subscript) and isinstance(above.ctx, ast.Load):
+                read, above = above, parents.get(above)
+            if isinstance(above, ast.Call) and read is not above.func:
+                callee = self.resolver.value(above.func, place.module)
+                reads = isinstance(callee, External) and is_pure(callee.name)
+            else:
+                reads = isinstance(above, READING) or (isinstance(above, ast.Call) and read is node)
+            if not reads:
+                return False
+        return True
 
     def _parameter(
         self, name: str, function: FunctionNode, module: Module, seen: set[object], entered: Entered | None
@@ -259,24 +281,6 @@ def _returned(function: FunctionNode) -> Iterator[ast.expr]:
         if isinstance(node, ast.Return) and node.value is not None:
             yield node.value
     yield from yielded(function)
-
-
-def _keeps_nothing(value: ast.expr, function: FunctionNode) -> bool:
-    """Whether the names in an expression hold nothing that a function puts something into: it reads them alone."""
-    names = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
-    parents = {child: node for node in ast.walk(function) for child in ast.iter_child_nodes(node)}
-    for node in ast.walk(function):
-        if not isinstance(node, ast.Name) or node.id not in names or not isinstance(node.ctx, ast.Load):
-            continue
-        above = parents.get(node)
-        known = isinstance(above, ast.BinOp | ast.Compare | ast.UnaryOp | ast.Return | ast.Tuple | ast.Subscript)
-        if isinstance(above, ast.Subscript):
-            known = isinstance(above.ctx, ast.Load)
-        if isinstance(above, ast.Call):
-            known = node is above.func or ast.unparse(above.func).startswith(("jax.", "jnp.", "random.", "len", "int"))
-        if not known:
-            return False
-    return True
 
 
 def _iterated(binding: Binding, module: Module) -> ast.expr | None:

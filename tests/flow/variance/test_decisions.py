@@ -122,6 +122,9 @@ def test_a_module_that_names_no_flag_may_set_it(load: str) -> None:
     above = f"{config}{PLAIN.format(f'if cfg.sync: {REDUCED}')}"
     assert layout(above, "step") == "replicated"
     assert layout(above, "step", ("loading.py", load)) == "stacked"
+    of_module = f"import loading\nFLAG = True\n{PLAIN.format(f'if FLAG: {REDUCED}')}"
+    assert layout(of_module, "step") == "replicated"
+    assert layout(of_module, "step", ("loading.py", load)) == "stacked"
 
 
 @pytest.mark.parametrize("test", ["FLAG == True", "FLAG != False", "FLAG"])
