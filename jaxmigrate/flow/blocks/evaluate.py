@@ -23,9 +23,7 @@ from jaxmigrate.flow.receivers import Bindings, attribute
 from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.collectives import GRADIENTS, argument
 from jaxmigrate.program.functions import returned_by
-from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.scopes import Binding, FunctionNode, Path, defaults_of
+from jaxmigrate.program.scopes import Binding, Path, defaults_of
 from jaxmigrate.program.values import Application, Constant, External, Function
 
 DEEPEST = 3  # functions that are followed one within the other
@@ -37,20 +35,6 @@ class Evaluator(Inside):
     `given` holds the blocks of its parameters; what is asked for only once is worked out then. Operations that cannot
     fit are kept in `clashes`, parts that are divided once more in `chosen`.
     """
-
-    def __init__(
-        self,
-        function: FunctionNode | None,
-        module: Module,
-        resolver: Resolver,
-        given: Mapping[str, Block] | None = None,
-        bindings: Bindings | None = None,
-        outer: Inside | None = None,
-    ) -> None:
-        super().__init__(function, module, resolver, given, bindings, outer)
-        self._known: dict[ast.expr, Block | None] = {}
-        self._callees: dict[ast.Call, Evaluator | None] = {}
-        self._entered: set[ast.Name] = set()
 
     def run(self) -> None:
         """Looks at every product in the function, and at what is chosen by an index."""
@@ -86,11 +70,11 @@ class Evaluator(Inside):
                 if self.outer is not None and node.id in self.passed and self.is_parameter(node):
                     return self.outer.part(self.passed[node.id], path)
                 own = binding is not None and binding.kind == "assign" and binding.scope.node is self.function
-                if binding is None or binding.value is None or not own or node in self._entered:
+                if binding is None or binding.value is None or not own or node in self.entered:
                     return None
-                self._entered.add(node)  # for what leads back to itself
+                self.entered.add(node)  # for what leads back to itself
                 found = self.part(binding.value, (*binding.path, *path))
-                self._entered.discard(node)
+                self.entered.discard(node)
                 return found
             case ast.Call():
                 inner = self._callee(node)
@@ -103,10 +87,10 @@ class Evaluator(Inside):
 
     def block(self, node: ast.expr) -> Block | None:
         """What is known of an expression's dimensions."""
-        if node not in self._known:
-            self._known[node] = None  # for what leads back to itself
-            self._known[node] = self._evaluate(node)
-        return self._known[node]
+        if node not in self.known:
+            self.known[node] = None  # for what leads back to itself
+            self.known[node] = self._evaluate(node)
+        return self.known[node]
 
     def _evaluate(self, node: ast.expr) -> Block | None:
         match node:
@@ -255,18 +239,18 @@ class Evaluator(Inside):
         inner = self._entered_by(callee, node)
         return None if inner is None else inner.returned()
 
-    def _callee(self, node: ast.Call) -> Evaluator | None:
+    def _callee(self, node: ast.Call) -> Inside | None:
         """What is known in the function of the project that a call enters; None where that is not in sight."""
         callee = called(self.resolver.value(node.func, self.module), self.resolver)
         return self._entered_by(callee, node) if callee is not None else None
 
-    def _entered_by(self, callee: Function, node: ast.Call) -> Evaluator | None:
+    def _entered_by(self, callee: Function, node: ast.Call) -> Inside | None:
         if callee.node is self.function or self.depth >= DEEPEST:
             return None
-        if node not in self._callees:
-            self._callees[node] = None  # for what leads back to itself
-            self._callees[node] = self._enter(callee, node)
-        return self._callees[node]
+        if node not in self.callees:
+            self.callees[node] = None  # for what leads back to itself
+            self.callees[node] = self._enter(callee, node)
+        return self.callees[node]
 
     def _enter(self, callee: Function, node: ast.Call) -> Evaluator:
         arguments = call_arguments(node, self.module)
@@ -281,10 +265,10 @@ class Evaluator(Inside):
         self, callee: Function, node: ast.Call, passed: Mapping[str, ast.expr], rows: Mapping[str, ast.expr]
     ) -> None:
         """Follows a function that a library calls, with what it is passed, and with rows of what is passed."""
-        if callee.node is not self.function and self.depth < DEEPEST and node not in self._callees:
-            self._callees[node] = None  # for what leads back to itself
+        if callee.node is not self.function and self.depth < DEEPEST and node not in self.callees:
+            self.callees[node] = None  # for what leads back to itself
             bindings = {**self.bindings, **bind_arguments(callee, (), self.resolver, self.bindings)}
-            self._callees[node] = self._followed(callee, bindings, passed, rows)
+            self.callees[node] = self._followed(callee, bindings, passed, rows)
 
     def _followed(
         self, callee: Function, bindings: Bindings, passed: Mapping[str, ast.expr], rows: Mapping[str, ast.expr]

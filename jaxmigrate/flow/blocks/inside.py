@@ -45,6 +45,9 @@ class Inside(ABC):
         bindings: What parameters and objects stand for that are no arrays: the names of axes, functions, numbers.
         outer: Where it is called.
         passed: The expressions there that its parameters are given.
+        known: What was found of each expression.
+        callees: What is known in the function that each call enters.
+        entered: The names that are being followed, for what leads back to itself.
         clashes: Operations that cannot fit.
         chosen: Parts that are divided once more.
         parts: Parts that are taken for the whole.
@@ -68,6 +71,9 @@ class Inside(ABC):
         self.outer = outer
         self.passed: dict[str, ast.expr] = {}
         self.depth: int = 0 if outer is None else outer.depth + 1
+        self.known: dict[ast.expr, Block | None] = {}
+        self.callees: dict[ast.Call, Inside | None] = {}
+        self.entered: set[ast.Name] = set()
         self.clashes: list[Clash] = []
         self.chosen: list[OwnPart] = []
         self.parts: list[Part] = []
@@ -80,6 +86,10 @@ class Inside(ABC):
     @abstractmethod
     def part(self, node: ast.expr, path: Path) -> Block | None:
         """What is known of a part of a tuple that an expression gives."""
+
+    @abstractmethod
+    def returned(self, path: Path = ()) -> Block | None:
+        """What the function returns, or a part of it, if each of its returns gives the same."""
 
     @abstractmethod
     def enter(
