@@ -90,7 +90,7 @@ def _definition(root: Decision) -> ast.Assign | None:
     """The statement at the top of a module that gives pmap, or a partial of it, the one name that it binds."""
     reference = root.reference
     module = reference.module
-    node: ast.AST = reference.node
+    node: ast.AST = reference.typed
     if reference.use == "partial" and reference.call is not None:
         node = reference.call
     statement = module.table.parents.get(node)

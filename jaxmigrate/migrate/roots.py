@@ -11,7 +11,7 @@ from jaxmigrate.migrate.decide import is_bound_at_once
 from jaxmigrate.program.modules import Module, Project, import_name, read_utf8
 from jaxmigrate.program.resolve import PARTIALS, Resolver
 from jaxmigrate.program.scopes import Binding
-from jaxmigrate.program.sites import Reference, ReferenceNode, references
+from jaxmigrate.program.sites import Reference, ReferenceNode, references, typed_value
 from jaxmigrate.program.values import Class, External, Instance, ModuleValue
 
 RENAMED = re.compile(r"\bpmap\s+as\s+\w")
@@ -41,7 +41,7 @@ def _is_alias(reference: Reference, module: Module) -> bool:
     """Whether a reference only gives pmap, or a partial of it, another name: its sites are where that name is used."""
     if is_bound_at_once(reference, module):
         return False
-    node: ast.AST = reference.call if reference.use == "partial" and reference.call is not None else reference.node
+    node: ast.AST = reference.call if reference.use == "partial" and reference.call is not None else reference.typed
     parent = module.table.parents.get(node)
     return isinstance(parent, ast.Assign) and parent.value is node and isinstance(parent.targets[0], ast.Name)
 
@@ -53,7 +53,8 @@ def root_of(
     node: ast.expr = callee
     for _ in range(16):
         if isinstance(node, ast.Call) and node.args and not _is_getattr(node, module, resolver):
-            node = node.args[0] if _is_partial(node, module, resolver) else node.func
+            typed = typed_value(node, module, resolver)
+            node = typed or (node.args[0] if _is_partial(node, module, resolver) else node.func)
         if isinstance(node, ast.Name | ast.Attribute) and node in roots:
             return node
         step = _bound_value(node, module, resolver)

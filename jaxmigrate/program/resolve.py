@@ -7,13 +7,14 @@ for all of them that can reach where it is read. What cannot be followed is `UNK
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import cast
 
 from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.displays import put_together
 from jaxmigrate.program.functions import is_classmethod, is_static, returned_by
 from jaxmigrate.program.library import named
+from jaxmigrate.program.literals import literal_of
 from jaxmigrate.program.modules import ALWAYS_EXTERNAL, Module, Project
 from jaxmigrate.program.order import outlasting, reaching
 from jaxmigrate.program.scopes import Binding, FunctionNode, Scope, all_parameters
@@ -37,6 +38,7 @@ from jaxmigrate.program.values import (
 
 PARTIALS = named("partial", "partial-method")
 CURRIED = named("curried")
+TYPED = named("named-type")
 HOMES = (
     ("jax._src.api.", "jax."),
     ("jax.api.", "jax."),
@@ -45,13 +47,15 @@ HOMES = (
     ("jax.lax.parallel.", "jax.lax."),
     ("jax._src.tree_util.", "jax.tree_util."),
     ("jax._src.random.", "jax.random."),
+    ("typing_extensions.", "typing."),
 )
+OF_THE_CLASS = (External("typing.ClassVar"),)
+ENUMERATIONS = (External("enum.Enum"), External("enum.StrEnum"))
 MOST_VALUES = 16
-MOST_COPIES = 64  # of the elements of a literal
 
 
 def canonical(name: str) -> str:
-    """The public name of something in JAX that is also reachable by a private one."""
+    """The public name of what is also reachable by a private one, or by a backport."""
     for private, public in HOMES:
         if name.startswith(private):
             return public + name[len(private) :]
@@ -104,8 +108,7 @@ class Resolver:
                 scope = module.table.scope_of[node]
                 return self.name_values(node.id, scope, module, node, later=scope.function() is not None)
             case ast.Attribute():
-                found = [v for owner in self.values(node.value, module) for v in self.attribute(owner, node.attr)]
-                return [self._in_folder(v, module) if isinstance(v, External) else v for v in found]
+                return self._read_attribute(node, module)
             case ast.Call():
                 arguments = call_arguments(node, module)
                 return (
@@ -126,6 +129,12 @@ class Resolver:
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
                 return (Constant(-number),)
         return (UNKNOWN,)
+
+    def _read_attribute(self, node: ast.Attribute, module: Module) -> Iterable[Value]:
+        if node.attr == "value" and isinstance(node.value, ast.Attribute) and self._is_member(node.value, module):
+            return self.values(node.value, module)
+        found = [v for owner in self.values(node.value, module) for v in self.attribute(owner, node.attr)]
+        return [self._in_folder(v, module) if isinstance(v, External) else v for v in found]
 
     def _in_folder(self, value: External, module: Module) -> Value:
         """The project's module of a dotted name whose first part is a folder without an `__init__.py`."""
@@ -453,10 +462,25 @@ class Resolver:
             if name not in scope.bindings:
                 continue
             found = self.name_values(name, scope, holder.module)
-            if any(isinstance(b.node, ast.AnnAssign) for b in scope.bindings[name]):
+            if any(self._is_field(b.node, holder.module) for b in scope.bindings[name]):
                 return (*found, UNKNOWN)
             return tuple(bind(v, receiver) for v in found)
         return ()
+
+    def _is_field(self, node: ast.AST, module: Module) -> bool:
+        """Whether a line of a class declares what each object can have another value of, no `ClassVar`."""
+        if not isinstance(node, ast.AnnAssign):
+            return False
+        stated = node.annotation.value if isinstance(node.annotation, ast.Subscript) else node.annotation
+        return self.value(stated, module) not in OF_THE_CLASS
+
+    def _is_member(self, member: ast.Attribute, module: Module) -> bool:
+        """Whether an attribute is a member of an enumeration of the project that makes no values of its own."""
+        cls = self.value(member.value, module)
+        if not isinstance(cls, Class) or not any(base in ENUMERATIONS for base in self.bases(cls)):
+            return False
+        scopes = [one.module.table.own_scope[one.node] for one in self.lineage(cls)]
+        return not any(name in scope.bindings for scope in scopes for name in ("__new__", "__init__", "value"))
 
     def lineage(self, cls: Class) -> list[Class]:
         """The class and its bases that the project holds, nearest first."""
@@ -494,6 +518,8 @@ class Resolver:
                 )
             case Partial(callee=inner, arguments=bound):
                 return self.apply(inner, (*bound, *arguments), node, module)
+            case External(name=name) if name in TYPED and [one.keyword for one in arguments] == [None, None]:
+                return self.argument_values(arguments[1])
             case External(name=name) if name in CURRIED and arguments and not _gives_function(arguments):
                 return (Partial(callee, arguments, node, module),)
             case Class():
@@ -522,56 +548,7 @@ class Resolver:
 
     def literal(self, argument: Argument) -> object:
         """The literal that an argument is or stands for, `...` where it is only known at run time."""
-        return self._literal(argument.expression, argument.module) if argument.expression is not None else ...
-
-    def _literal(self, node: ast.expr, module: Module) -> object:
-        try:
-            return ast.literal_eval(node)
-        except ValueError:
-            found = self.value(node, module)
-            if isinstance(found, Constant):
-                return found.value
-            match node:
-                case ast.BinOp():
-                    return self._joined(node, module)
-                case ast.Tuple(elts=elements) | ast.List(elts=elements):
-                    return self._listed(elements, module, kept=type(node) is ast.List)
-            return self._ranged(node, module)
-
-    def _listed(self, elements: Sequence[ast.expr], module: Module, *, kept: bool) -> object:
-        """What stands in a tuple or list with names in it, and other tuples spread; `...` where some is not known."""
-        found: list[object] = []
-        for one in elements:
-            said = self._literal(one.value if isinstance(one, ast.Starred) else one, module)
-            if said is ... or (isinstance(one, ast.Starred) and not isinstance(said, list | tuple)):
-                return ...
-            found += said if isinstance(one, ast.Starred) and isinstance(said, list | tuple) else [said]
-        return found if kept else tuple(found)
-
-    def _joined(self, node: ast.BinOp, module: Module) -> object:
-        """The elements of `(0,) * 5 + (None,)`, `...` for anything else."""
-        parts = [self._literal(one, module) for one in (node.left, node.right)]
-        match node.op, parts:
-            case ast.Add(), [tuple(left), tuple(right)]:
-                return left + right
-            case ast.Add(), [list(left), list(right)]:
-                return left + right
-            case ast.Mult(), [tuple(left), int(count)] if count <= MOST_COPIES:
-                return left * count
-            case ast.Mult(), [list(left), int(count)] if count <= MOST_COPIES:
-                return left * count
-        return ...
-
-    def _ranged(self, node: ast.expr, module: Module) -> object:
-        """The numbers of `list(range(1, 4))`, `...` for anything else."""
-        match node:
-            case ast.Call(func=outer, args=[ast.Call(func=inner, args=[*bounds], keywords=[])], keywords=[]):
-                made, ranged = self.value(outer, module), self.value(inner, module)
-                numbers = [one.value for one in bounds if isinstance(one, ast.Constant) and type(one.value) is int]
-                known = isinstance(made, External) and made.name in ("builtins.list", "builtins.tuple")
-                if known and ranged == External("builtins.range") and len(numbers) == len(bounds) in (1, 2):
-                    return [*range(*numbers)]
-        return ...
+        return literal_of(argument.expression, argument.module, self.value) if argument.expression is not None else ...
 
     def returned(self, function: Function) -> Values:
         """What the function's return expressions can stand for, its parameters left symbolic."""

@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias, cast
 
 from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.collectives import PMAP
+from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import PARTIALS, Resolver, canonical
 from jaxmigrate.program.scopes import Binding
@@ -33,6 +34,7 @@ from jaxmigrate.program.values import (
 from jaxmigrate.records import record
 
 ReferenceNode: TypeAlias = ast.Name | ast.Attribute
+NAMED_TYPES = frozenset(External(name) for name in named("named-type"))
 Use = Literal["call", "partial", "decorator", "value"]
 
 
@@ -41,13 +43,15 @@ class Reference:
     """An expression that denotes `jax.pmap` through imports alone.
 
     `use` says what is done with it: called, bound by functools.partial, put as a decorator, or handed on as a value.
-    `call` is the call that it is the callee (or the partial's first argument) of.
+    `call` is the call that it is the callee (or the partial's first argument) of. `typed` is it with the type that it
+    is given on the spot, `cast(Callable, jax.pmap)`; `node` itself where it is given none.
     """
 
     module: Module
     node: ReferenceNode
     use: Use
     call: ast.Call | None
+    typed: ast.expr
 
 
 @record(eq=False)
@@ -162,21 +166,37 @@ def _imports_one(binding: Binding, names: frozenset[str]) -> bool:
 
 
 def _reference(node: ReferenceNode, module: Module, resolver: Resolver) -> Reference:
-    parent = module.table.parents.get(node)
-    if isinstance(parent, ast.Call) and parent.func is node:
-        return Reference(module, node, "call", parent)
-    if isinstance(parent, ast.Call) and parent.args and parent.args[0] is node:
+    typed = _typed(node, module, resolver)
+    parent = module.table.parents.get(typed)
+    if isinstance(parent, ast.Call) and parent.func is typed:
+        return Reference(module, node, "call", parent, typed)
+    if isinstance(parent, ast.Call) and parent.args and parent.args[0] is typed:
         callee = resolver.value(parent.func, module)
         if isinstance(callee, External) and callee.name in PARTIALS:
-            return Reference(module, node, "partial", parent)
-    if isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef) and node in parent.decorator_list:
-        return Reference(module, node, "decorator", None)
-    return Reference(module, node, "value", None)
+            return Reference(module, node, "partial", parent, typed)
+    if isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef) and typed in parent.decorator_list:
+        return Reference(module, node, "decorator", None, typed)
+    return Reference(module, node, "value", None, typed)
+
+
+def _typed(node: ast.expr, module: Module, resolver: Resolver) -> ast.expr:
+    """An expression with the types that it is given on the spot."""
+    parent = module.table.parents.get(node)
+    if isinstance(parent, ast.Call) and typed_value(parent, module, resolver) is node:
+        return _typed(parent, module, resolver)
+    return node
+
+
+def typed_value(call: ast.Call, module: Module, resolver: Resolver) -> ast.expr | None:
+    """What `typing.cast(Type, value)` gives back; None for any other call."""
+    if len(call.args) == 2 and not call.keywords and resolver.value(call.func, module) in NAMED_TYPES:
+        return call.args[1]
+    return None
 
 
 def mapped_sites(module: Module, resolver: Resolver, target: str = PMAP) -> list[MappedSite]:
     """Every place in a module where a function is mapped by `target`, in the order of its text."""
-    own = {r.node: r for r in references(module, resolver, target)}
+    own = {r.typed: r for r in references(module, resolver, target)}
     sites = [
         *_call_sites(module, resolver, own, target),
         *_decorator_sites(module, resolver, own, target),
@@ -185,7 +205,7 @@ def mapped_sites(module: Module, resolver: Resolver, target: str = PMAP) -> list
 
 
 def _call_sites(
-    module: Module, resolver: Resolver, own: dict[ReferenceNode, Reference], target: str
+    module: Module, resolver: Resolver, own: dict[ast.expr, Reference], target: str
 ) -> Iterator[MappedSite]:
     for call in module.table.calls:
         if is_decorator(call, module):
@@ -210,7 +230,7 @@ def _without_jit(argument: Argument, resolver: Resolver) -> Argument:
 
 
 def _decorator_sites(
-    module: Module, resolver: Resolver, own: dict[ReferenceNode, Reference], target: str
+    module: Module, resolver: Resolver, own: dict[ast.expr, Reference], target: str
 ) -> Iterator[MappedSite]:
     for node, scope in module.table.own_scope.items():
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or scope.parent is None:
@@ -254,14 +274,11 @@ def _split_mapped(arguments: tuple[Argument, ...]) -> tuple[Argument | None, tup
     return None, arguments
 
 
-def _own_reference(callee: ast.expr, own: dict[ReferenceNode, Reference]) -> Reference | None:
+def _own_reference(callee: ast.expr, own: dict[ast.expr, Reference]) -> Reference | None:
     """The reference that stands in the callee itself: `pmap`, or `partial(pmap, ...)`."""
-    if isinstance(callee, ast.Name | ast.Attribute):
+    if callee in own or not isinstance(callee, ast.Call):
         return own.get(callee)
-    if isinstance(callee, ast.Call):
-        inside = [callee.args[0]] if callee.args else []
-        return next((own[n] for n in inside if isinstance(n, ast.Name | ast.Attribute) and n in own), None)
-    return None
+    return own.get(callee.args[0]) if callee.args else None
 
 
 def is_decorator(node: ast.expr, module: Module) -> bool:

@@ -169,7 +169,7 @@ def _of_python(  # noqa: C901 - one case a function
             return None
         case "builtins.len" if len(values) == 1 and _is_length(it, values[0], node, frame):
             return PLAIN
-        case "builtins.type" if isinstance(values[0], Ref) and not given.named:
+        case "builtins.type" | "builtins.isinstance" if isinstance(values[0], Ref) and not given.named:
             operations.record(it, "type", node, node.args[0], values[0].group, "", frame)
             return PLAIN
         case "builtins.len" | "builtins.isinstance" | "builtins.type":
