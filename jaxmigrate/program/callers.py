@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from jaxmigrate.program.arguments import call_arguments
+from jaxmigrate.program.carried import Carried
 from jaxmigrate.program.collectives import argument
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
@@ -32,6 +33,7 @@ class Callers:
         self._calls: dict[ast.AST, list[tuple[Argument, ...]] | None] = {}
         self._passed: dict[tuple[ast.AST, str, int], Values] = {}
         self._renamed: set[str] | None = None
+        self._carried = Carried(resolver)
 
     def passed(self, parameter: Parameter, depth: int = 0) -> Values:
         """All that a parameter can stand for; UNKNOWN where some calls of its function are not in sight."""
@@ -117,9 +119,10 @@ class Callers:
             if bound is not None:
                 found.append((*bound, Argument(REST, None, module)))
                 continue
-            if not isinstance(call, ast.Call) or call.func is not node:
+            calls = self._carried.calls(node, module)
+            if calls is None:
                 return None
-            found.append(call_arguments(call, module))
+            found += [call_arguments(call, where) for call, where in calls]
         return found
 
     def _bound(self, call: ast.AST | None, node: ast.expr, module: Module) -> tuple[Argument, ...] | None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from typing import Literal
 
-from jaxmigrate.flow.layout import device_lists, identities
+from jaxmigrate.flow.layout import identities
 from jaxmigrate.flow.layout.functions import is_generator, only_parameter, single_return
+from jaxmigrate.flow.layout.given_devices import GivenDevices
 from jaxmigrate.flow.layout.named_counts import NamedCounts
 from jaxmigrate.flow.layout.raw_keys import is_raw_key
 from jaxmigrate.program.callers import callers_of
@@ -53,7 +54,6 @@ ARRAYS = frozenset(
 KEYS = frozenset({"PRNGKey", "bernoulli", "fold_in", "key", "normal", "randint", "split", "uniform"})
 NEW_AXES = ("jax.numpy.newaxis", "numpy.newaxis")
 ONE_KEY = frozenset(f"jax.random.{name}" for name in ("PRNGKey", "fold_in", "key"))
-DEEPEST_NAME = 3  # of devices: `devices = chosen`
 OF_OTHER_SIZES = frozenset({"sizes", "product", "same", "wider"})  # shapes that do not come from the array itself
 RESHAPES = named("reshapes")
 DECLARED: dict[Declared, Kind] = {"replicates": "replicate", "splits": "split", "unreplicates": "first"}
@@ -92,6 +92,7 @@ class Idioms:
         self.resolver = resolver
         self.trust = trust if trust is not None else Trust()
         self.counts = COUNTS
+        self.given = GivenDevices(resolver, self.is_count)
 
     def external(self, node: ast.expr, module: Module) -> str:
         """The dotted name outside the project that an expression stands for, or an empty string."""
@@ -129,36 +130,13 @@ class Idioms:
         if value.callee.name in self.counts:
             return not value.arguments
         if value.callee.name == "builtins.len" and len(value.arguments) == 1:
-            return device_lists.are_all(self.resolver.argument_values(value.arguments[0]), self.resolver)
+            given = value.arguments[0]
+            return given.expression is not None and self.given.are_all(given.expression, given.module)
         return False
 
     def is_devices(self, node: ast.expr, module: Module) -> bool:
         """Whether an expression is certainly the list of devices that pmap uses by default."""
-        match node:
-            case ast.Subscript(value=held, slice=ast.Slice(lower=None, upper=ast.expr() as count, step=None)):
-                return self.is_devices(held, module) and self.is_count(count, module)
-        return device_lists.are_all(self.resolver.values(node, module), self.resolver)
-
-    def are_first_devices(self, node: ast.expr, module: Module, depth: int = DEEPEST_NAME) -> bool:
-        """Whether an expression is all devices, as many of the first as may be, or None.
-
-        A map over as many rows takes the same by itself, and raises if it has more or fewer.
-        """
-        match node:
-            case ast.Constant(value=None):
-                return True
-            case ast.Subscript(value=held, slice=ast.Slice(lower=lower, upper=ast.expr(), step=None)):
-                from_start = lower is None or (isinstance(lower, ast.Constant) and lower.value == 0)
-                return from_start and self.is_devices(held, module)
-            case ast.IfExp(body=body, orelse=orelse):
-                return all(self.are_first_devices(one, module, depth) for one in (body, orelse))
-            case ast.Name() if depth > 0 and node in module.table.scope_of and not self.is_devices(node, module):
-                found = self.resolver.bindings_at(node, module)
-                whole = all(b.kind == "assign" and not b.path and b.value is not None for b in found)
-                values = [b.value for b in found if b.value is not None]
-                once = whole and all(self.are_first_devices(one, module, depth - 1) for one in values)
-                return bool(found) and once and not device_lists.may_change(node.id, self.resolver)
-        return self.is_devices(node, module)
+        return self.given.are_all(node, module)
 
     def makes_array(self, node: ast.expr, module: Module) -> bool:
         """Whether an expression certainly gives one array, and no container."""

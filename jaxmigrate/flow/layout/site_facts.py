@@ -111,11 +111,12 @@ class SiteFacts:
         """Whether the devices given to pmap are those that it takes by itself, where a process has them all."""
         if devices.expression is None:
             return False
-        if self.it.idioms.is_devices(devices.expression, devices.module):
+        given, listed, module = self.it.idioms.given, devices.expression, devices.module
+        if given.are_all(listed, module) or given.are_none(listed, module):
             return True
         handled = any(is_tried(c.node, c.module) for c in self.it.maps.calls.values() if c.site is node)
         alone = not self.several and not handled  # else it may be for the devices to raise, where there are others
-        return alone and self.it.idioms.are_first_devices(devices.expression, devices.module)
+        return alone and given.are_first(listed, module)
 
     def axis(self, node: ast.expr) -> str | None:
         """The name of the axis that a site maps; None where it is only known at run time."""

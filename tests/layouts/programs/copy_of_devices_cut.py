@@ -1,0 +1,33 @@
+"""A copy of the list of devices is cut by a function that is given it, under another name there."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+
+BATCH = np.sin(np.arange(96, dtype=np.float32)).reshape(32, 3)
+
+
+def step(w, x):
+    loss = jax.lax.psum(jnp.mean((x @ w - 1) ** 2), "batch")  # of means: tells how many devices there are
+    grad = jax.grad(lambda w: jnp.mean((x @ w - 1) ** 2))(w)
+    return w - 0.125 * jax.lax.psum(grad, "batch"), loss
+
+
+
+def train(devices):
+    w = jax_utils.replicate(jnp.ones(3), devices)
+    p_step = jax.pmap(step, axis_name="batch", devices=devices)
+    for _ in range(2):
+        w, losses = p_step(w, BATCH.reshape(len(devices), -1, 3))
+    return np.asarray(jax_utils.unreplicate(w)), float(jax_utils.unreplicate(losses))
+
+
+def cut(given):
+    mine = given
+    del mine[4:]
+
+
+devices = [d for d in jax.devices()]  # noqa: C416 - as people write it
+cut(devices)
+RESULT = [train(devices)]

@@ -1,0 +1,38 @@
+"""An object that is given a copy of the list of devices cuts it."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+
+BATCH = np.sin(np.arange(96, dtype=np.float32)).reshape(32, 3)
+
+
+def step(w, x):
+    loss = jax.lax.psum(jnp.mean((x @ w - 1) ** 2), "batch")  # of means: tells how many devices there are
+    grad = jax.grad(lambda w: jnp.mean((x @ w - 1) ** 2))(w)
+    return w - 0.125 * jax.lax.psum(grad, "batch"), loss
+
+
+
+def train(devices):
+    w = jax_utils.replicate(jnp.ones(3), devices)
+    p_step = jax.pmap(step, axis_name="batch", devices=devices)
+    for _ in range(2):
+        w, losses = p_step(w, BATCH.reshape(len(devices), -1, 3))
+    return np.asarray(jax_utils.unreplicate(w)), float(jax_utils.unreplicate(losses))
+
+
+class Holder:
+    def __init__(self, given):
+        self.mine = given
+
+    def cut(self):
+        shorten = self.mine.pop
+        for _ in range(4):
+            shorten()
+
+
+devices = jax.devices()[:]
+Holder(devices).cut()
+RESULT = [train(devices)]
