@@ -16,7 +16,7 @@ from jaxmigrate.flow.first_devices import Taken, taken_from
 from jaxmigrate.flow.fixes import Offer, described
 from jaxmigrate.flow.guards import is_within_raises
 from jaxmigrate.flow.map_prefilter import MapPrefilter
-from jaxmigrate.flow.mapped_calls import JITS
+from jaxmigrate.flow.mapped_calls import JITS, ShardCall, shard_calls
 from jaxmigrate.flow.mapped_methods import MappedMethods
 from jaxmigrate.flow.maps_of_callers import maps_of_callers
 from jaxmigrate.flow.meshes import MeshCall, mesh_call
@@ -246,6 +246,15 @@ class Facts:
         """The calls that give all devices of a map the same key."""
         return self._replicated.repeated_keys(found) if found.name in PMAPS and found.within is None else []
 
+    def replicated(self, found: DeviceMap) -> frozenset[int]:
+        """The positions of the arguments of a map that start as equal slices."""
+        return self._replicated.arguments(found) if found.within is None else frozenset()
+
+    def all_repeated(self, found: DeviceMap) -> list[tuple[Module, ast.Call]]:
+        """The calls that replicate what a map is given, where they do so with all of it."""
+        everything = len(self._replicated.arguments(found)) == len(found.parameters()) and found.within is None
+        return self._replicated.repeating(found) if everything else []
+
     def repeats_one(self, call: ast.Call, module: Module) -> bool:
         """Whether a call puts one thing on a leading axis again and again."""
         return self._replicated.repeats_one(call, module)
@@ -253,6 +262,20 @@ class Facts:
     def calls_of(self, found: DeviceMap) -> Iterator[tuple[ast.Call, Module]]:
         """The calls of what a map makes, as far as they are in sight."""
         return iter(()) if found.within is not None else self._replicated.calls(found)
+
+    def runs_of(self, found: DeviceMap) -> Iterator[tuple[ast.Call, Module]]:
+        """The calls of what a map makes, also where a jit stands around a shard_map."""
+        yield from self.calls_of(found)
+        if found.name in SHARD_MAPS and found.within is None:
+            direct = {call for call, _ in self.calls_of(found)}
+            for one in self.shard_calls:
+                if one.made.node is found.application.node and one.call not in direct:
+                    yield one.call, one.module
+
+    @cached_property
+    def shard_calls(self) -> list[ShardCall]:
+        """Every call of what a shard_map in sight has made."""
+        return [*shard_calls(self.modules, self.resolver)]
 
     def given_to(self, found: DeviceMap) -> Iterator[tuple[ast.expr, Module, int]]:
         """What the calls of a map pass, with the positions among its parameters; BY_KEYWORD for none."""

@@ -11,7 +11,6 @@ from typing import NamedTuple
 from jaxmigrate.flow.axis_values import bind_arguments, of_receiver
 from jaxmigrate.flow.blocks import WHOLE, Block, Evaluator, rank_of, spec_block
 from jaxmigrate.flow.facts import Facts
-from jaxmigrate.flow.mapped_calls import shard_calls
 from jaxmigrate.flow.readings import DeviceMap, takes_blocks
 from jaxmigrate.program.collectives import SHARD_MAPS
 from jaxmigrate.program.modules import Module
@@ -106,7 +105,7 @@ def _of_rank(block: Block | None, rank: int) -> Block | None:
 def _passed_ranks(facts: Facts) -> dict[ast.expr, list[int | None]]:
     """The dimensions of the arrays that shard_maps are called with, by the map, where all calls of one agree."""
     ranks: dict[ast.expr, list[list[int | None]]] = {}
-    for one in shard_calls(facts.modules, facts.resolver):
+    for one in facts.shard_calls:
         if not any(isinstance(given, ast.Starred) for given in one.call.args):
             own = [rank_of(_array(given, one.module, facts.resolver)) for given in one.call.args]
             ranks.setdefault(one.made.node, []).append(own)

@@ -10,7 +10,8 @@ from jaxmigrate.flow.axis_symbols import has_symbols
 from jaxmigrate.flow.meshes import axes_with_one_device, length_of_devices
 from jaxmigrate.flow.specs import out_vars, spec_axes, spec_calls, spec_var, varies
 from jaxmigrate.flow.variance import EQUAL, MAY, AbstractValue, Level, Mode, Reading, read
-from jaxmigrate.flow.variance.lattice import DATA
+from jaxmigrate.flow.variance.lattice import DATA, KEPT
+from jaxmigrate.flow.variance.run import KEY
 from jaxmigrate.program.collectives import ONE_AXIS_MAPS, PMAPS, SHARD_MAPS, TRANSPARENT, VMAP, argument
 from jaxmigrate.program.functions import is_classmethod, is_static, returned_by
 from jaxmigrate.program.library import named
@@ -169,6 +170,9 @@ def read_map(
     their defaults.
     """
     values = [EQUAL if n in equal else value for n, value in enumerate(arguments(found, resolver))]
+    for n, name in enumerate(found.parameters()):
+        if KEY.search(name) and values[n].parts is None and values[n].fields is None:
+            values[n] = replace(values[n], marks=values[n].marks | {f"{KEPT}{n}"})
     given = {k: v for k, v in zip(found.parameters(), values, strict=True) if k not in omitted}
     rest = _starred_arguments(found, len(values), resolver)
     mode = Mode(trusting, lenient=True, local=local, checked=refuses_varying(found, resolver))

@@ -7,7 +7,7 @@ This is what programs mean by it, and no proof: whether a step keeps equal what 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from jaxmigrate.flow.layout.functions import single_return
@@ -19,6 +19,7 @@ from jaxmigrate.flow.variance.name_index import TELLING
 from jaxmigrate.flow.variance.run import KEY
 from jaxmigrate.flow.wrappers import before_compiling
 from jaxmigrate.program.callers import callers_of
+from jaxmigrate.program.collectives import VMAP
 from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
@@ -101,6 +102,16 @@ class Replicated:
         for name in names:
             if name in self._keys(found):
                 some.start_equal(name, theirs)
+        return list(dict.fromkeys(trace))
+
+    def repeating(self, found: DeviceMap) -> list[tuple[Module, ast.Call]]:
+        """The calls that give all devices the same, for any parameter of a map."""
+        trace: list[tuple[Module, ast.Call]] = []
+        every = replace(self, tests=found.application.module.is_test, trace=trace, _of_parameters={})
+        names = found.parameters()
+        calls = [(call.given(names), call.module) for call in self.own_calls(found) if not call.is_starred]
+        for name in names:
+            every.start_equal(name, calls)
         return list(dict.fromkeys(trace))
 
     def _keys(self, found: DeviceMap) -> frozenset[str]:
@@ -383,9 +394,29 @@ class Replicated:
         match call.args[:1]:
             case [ast.BinOp(left=ast.List(elts=[_]), op=ast.Mult())] if name in STACKS:
                 return True
-            case [ast.ListComp(elt=ast.Name(id=one), generators=[ast.comprehension(target=ast.Name(id=each))])]:
-                return name in STACKS and one != each
+            case [ast.ListComp(elt=one, generators=[ast.comprehension(target=ast.Name(id=each))])]:
+                return name in STACKS and self._is_one(one, {each}, module)
+            case [_, *_] if isinstance(call.func, ast.Call):
+                return self._maps_to_one(call.func, module)
         return False
+
+    def _maps_to_one(self, made: ast.Call, module: Module) -> bool:
+        """Whether a vmap is of a function that looks at nothing that it is given: `vmap(lambda _: key)`."""
+        callee = self.resolver.value(made.func, module)
+        function = made.args[0] if callee == External(VMAP) and made.args else None
+        if not isinstance(function, ast.Lambda):
+            return False
+        return self._is_one(function.body, {one.arg for one in function.args.args}, module)
+
+    def _is_one(self, node: ast.expr, each: Collection[str], module: Module) -> bool:
+        """Whether an expression is the same for each of some names: a key, and no next one."""
+        if isinstance(node, ast.Name):
+            return node.id not in each
+        inside = [one for one in ast.walk(node) if isinstance(one, ast.Call | ast.Name)]
+        if not isinstance(node, ast.Call) or any(isinstance(one, ast.Name) and one.id in each for one in inside):
+            return False
+        callees = [self.resolver.value(one.func, module) for one in inside if isinstance(one, ast.Call)]
+        return all(isinstance(one, External) and one.name.startswith(RANDOM) for one in callees)
 
 
 def _repeats_rows(call: ast.Call) -> bool:
@@ -394,6 +425,8 @@ def _repeats_rows(call: ast.Call) -> bool:
         case [ast.Subscript(slice=ast.Constant(value=None) | ast.Tuple(elts=[ast.Constant(value=None), *_])), *_]:
             return True
         case [ast.Call(func=function), *_] if last_name(function) == "expand_dims":
+            return True
+        case [ast.Subscript(slice=ast.Slice(upper=ast.Constant(value=1), step=None)), *_]:
             return True
         case [_, ast.Tuple(elts=[_, *ones])] if ones:  # of a key's two numbers
             return all(isinstance(one, ast.Constant) and one.value == 1 for one in ones)

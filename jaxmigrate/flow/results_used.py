@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from jaxmigrate.flow.blocks.evidence import only_binding
 from jaxmigrate.flow.counts import entries
 from jaxmigrate.flow.facts import Facts
-from jaxmigrate.flow.mapped_calls import ShardCall, shard_calls
+from jaxmigrate.flow.mapped_calls import ShardCall
 from jaxmigrate.program.collectives import argument
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.values import Argument
@@ -27,7 +27,7 @@ def unlike_calls(facts: Facts) -> Iterator[tuple[Argument, str]]:
     Whatever is mapped: another number of arguments than `in_specs` has, of names on the left than `out_specs` has, or a
     tuple of specs where the result is used as one array.
     """
-    for one in shard_calls(facts.modules, facts.resolver):
+    for one in facts.shard_calls:
         ins, outs = argument(one.made.arguments, 2, "in_specs"), argument(one.made.arguments, 3, "out_specs")
         if ins is not None and not one.call.keywords and not any(isinstance(a, ast.Starred) for a in one.call.args):
             count = _count(ins, facts)

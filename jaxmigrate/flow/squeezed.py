@@ -9,7 +9,6 @@ from jaxmigrate.flow.blocks.evidence import only_binding
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.first_rows import ARRAYS
 from jaxmigrate.flow.fixes import Offer, replaced
-from jaxmigrate.flow.mapped_calls import shard_calls
 from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.library import starting
@@ -73,7 +72,7 @@ def _is_array(name: str, found: DeviceMap, facts: Facts) -> bool:
 def _given(name: str, found: DeviceMap, facts: Facts) -> Iterator[bool]:
     """For each call in sight, whether it gives a fresh array for a parameter."""
     position = found.parameters().index(name)
-    for one in shard_calls(facts.modules, facts.resolver):
+    for one in facts.shard_calls:
         if one.made.node is not found.application.node:
             continue
         arguments = call_arguments(one.call, one.module)

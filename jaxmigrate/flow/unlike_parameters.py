@@ -10,11 +10,13 @@ from typing import NamedTuple
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.stacked_names import nearest
-from jaxmigrate.flow.variance import Reading
+from jaxmigrate.flow.variance import AbstractValue, Draw, Level, Reading
+from jaxmigrate.flow.variance.lattice import DRAWN, KEPT, STEP, kept_keys
 from jaxmigrate.program.collectives import PMAPS, SHARD_MAPS, VMAP
 from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.passing import passed_by
 from jaxmigrate.program.scopes import FunctionNode
 from jaxmigrate.program.syntax import calls_of, last_name
 from jaxmigrate.program.values import External, Function
@@ -27,6 +29,10 @@ AVERAGES = ("jax.lax.pmean", "jax.lax.psum")
 TOGETHER = re.compile(
     "pmean|psum|all_gather|broadcast|axis_index_groups|sync"
 )  # by which a function may make them equal
+DRAWS = frozenset(name.rpartition(".")[2] for name in named("draws"))
+INIT = re.compile(
+    "^init(iali[sz]e)?(_fn)?$|(init|make|create|new).*(param|weight|theta|net|model)|(param|weight).*init"
+)
 INITIALISING = frozenset({"init", "init_with_output", "lazy_init", "init_weights"})
 
 
@@ -49,6 +55,96 @@ def unlike_parameters(facts: Facts) -> Iterator[Unlike]:
         trained = _trained(target, call, module, training, facts) if target else None
         if trained is not None:
             yield Unlike(module, call, trained)
+
+
+class Drifting(NamedTuple):
+    """Noise of a device's own on parameters that are replicated, and the call that goes on with what came of it."""
+
+    draw: Draw
+    call: ast.Call
+    module: Module
+
+
+def drifting(facts: Facts) -> Iterator[Drifting]:
+    """Calls of a pmap that train replicated parameters with averaged gradients, and with noise of each device's own."""
+    for found, reading in facts.readings:
+        returned = reading.returned
+        if found.name not in PMAPS or not {DRAWN, STEP} <= returned.marks or returned.level == Level.NO:
+            continue
+        names, equal = found.parameters(), facts.replicated(found)
+        trained = {n: path for n, path in _differentiated(found.function.node).items() if n in names}
+        for call, module in facts.calls_of(found):
+            given = passed_by(call, names)
+            for name, attribute in trained.items():
+                place = _place_of_target(given.get(name), call, module)
+                if names.index(name) not in equal or place is None:
+                    continue
+                part = _part_at(reading.returned, place, attribute)
+                if part is None or part.level == Level.NO or not {DRAWN, STEP} <= part.marks:
+                    continue
+                own = {
+                    mark
+                    for mark in kept_keys(part)
+                    for n in range(len(names))
+                    if mark == f"{KEPT}{n}" and n not in equal and _are_split(given.get(names[n]), module)
+                }
+                draws = [d for d in reading.draws if d.key.level == Level.YES or kept_keys(d.key) & own]
+                if draws and (own or part.level == Level.YES):
+                    yield Drifting(next((d for d in draws if d.common), draws[-1]), call, module)
+
+
+def _differentiated(function: FunctionNode) -> dict[str, str]:
+    """The names that a function takes gradients with respect to, or to the attribute of: `state` to `state.params`."""
+    made = {
+        target.id
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+        for target in node.targets
+        if isinstance(target, ast.Name) and last_name(node.value.func) in ("grad", "value_and_grad")
+    }
+    found: dict[str, str] = {}
+    for call in calls_of(function):
+        inner = call.func.func if isinstance(call.func, ast.Call) else call.func
+        wanted = last_name(inner) in ("grad", "value_and_grad") and isinstance(call.func, ast.Call)
+        if wanted or (isinstance(inner, ast.Name) and inner.id in made):
+            match call.args[:1]:
+                case [ast.Name(id=name)]:
+                    found[name] = ""
+                case [ast.Attribute(value=ast.Name(id=name), attr=attribute)]:
+                    found[name] = attribute
+    return found
+
+
+def _place_of_target(passed: ast.expr | None, call: ast.Call, module: Module) -> int | None:
+    """Where among its results a call gives what it was passed for its next time; -1 for the only one."""
+    statement = module.table.parents.get(call)
+    if passed is None or not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return None
+    target = statement.targets[0]
+    if isinstance(target, ast.Tuple):
+        return next((n for n, one in enumerate(target.elts) if ast.unparse(one) == ast.unparse(passed)), None)
+    return -1 if ast.unparse(target) == ast.unparse(passed) else None
+
+
+def _part_at(returned: AbstractValue, place: int, attribute: str) -> AbstractValue | None:
+    part: AbstractValue | None = returned
+    if place >= 0:
+        parts = returned.parts or ()
+        part = parts[place] if place < len(parts) else None
+    if attribute and part is not None:
+        part = (part.fields or {}).get(attribute)
+    return part
+
+
+def _are_split(node: ast.expr | None, module: Module) -> bool:
+    """Whether an expression is keys that were split for the devices, as far as the assignments of its names say."""
+    texts = [] if node is None else [ast.unparse(node)]
+    for name in (one for one in ast.walk(node or ast.Pass()) if isinstance(one, ast.Name)):
+        holder = module.table.scope_of[name].lookup(name.id)
+        bindings = holder.bindings[name.id] if holder is not None else []
+        made = [module.table.statement_of(one.node) for one in bindings if one.kind != "param"]
+        texts += [ast.unparse(one.value) for one in made if isinstance(one, ast.Assign)]
+    return any("split" in one or "shard_prng" in one for one in texts) and not any("replicate" in t for t in texts)
 
 
 def _initialised(facts: Facts) -> Iterator[tuple[Module, ast.Call, ast.expr]]:
@@ -128,19 +224,25 @@ def _initialises(function: FunctionNode, key: str) -> bool:
         if value is not None and _mentions(value, keys) and (derived or names <= keys):
             keys |= names
         for call in (one for one in ast.walk(value) if isinstance(one, ast.Call)) if value is not None else ():
-            if _is_init(call, keys):
+            if _is_init(call, keys) or _is_drawn(call, keys, function):
                 inits.add(call)
                 made |= names
         if value is not None and _mentions(value, made):
             made |= names
     returned = [one for one in returned_by(function) if one is not None]
-    inits |= {call for call in calls_of(function) if _is_init(call, keys)}
+    inits |= {call for call in calls_of(function) if _is_init(call, keys) or _is_drawn(call, keys, function)}
     return any(_mentions(one, made) or any(part in inits for part in ast.walk(one)) for one in returned)
 
 
 def _is_init(call: ast.Call, keys: set[str]) -> bool:
     given = [*call.args[:1], *(one.value for one in call.keywords if one.arg in ("rngs", "rng", "key"))]
     return last_name(call.func) in INITIALISING and any(_mentions(one, keys) for one in given)
+
+
+def _is_drawn(call: ast.Call, keys: set[str], function: FunctionNode) -> bool:
+    """Whether parameters are drawn one by one, in a function that makes them by its name."""
+    by_key = bool(call.args) and _mentions(call.args[0], keys)
+    return by_key and last_name(call.func) in DRAWS and INIT.search(getattr(function, "name", "")) is not None
 
 
 def _mentions(node: ast.expr, names: set[str]) -> bool:
@@ -169,9 +271,12 @@ def _trained(target: str, made: ast.Call, module: Module, training: list[DeviceM
     """The first call of a pmap that averages gradients which is given a name as it was assigned."""
     around = module.table.function_of(made)
     for found in training:
+        trained = _differentiated(found.function.node)
         for call, home in facts.calls_of(found):
             near = home is module and (module.table.function_of(call) is around or "." in target)
-            given = near and any(ast.unparse(one) == target for one in call.args)
+            passed = [n for n, one in enumerate(call.args) if near and ast.unparse(one) == target]
+            names = found.parameters()
+            given = any(n < len(names) and (not trained or names[n] in trained) for n in passed)
             if given and not _is_mended(target, made, call, module):
                 return call
     return None

@@ -12,7 +12,6 @@ from jaxmigrate.flow.counts import results
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.jits import sharded_jits, spec_in
 from jaxmigrate.flow.kinds_of_names import kind_of, spec_name
-from jaxmigrate.flow.mapped_calls import shard_calls
 from jaxmigrate.flow.specs import spec_axes
 from jaxmigrate.program.collectives import PMAPS, SHARD_MAPS, argument
 from jaxmigrate.program.modules import Module
@@ -86,7 +85,7 @@ def _named(facts: Facts) -> Iterator[_Entries]:
             yield _Entries(found.keyword("in_specs", 2), "in_specs", found.parameters())
         elif found.name in PMAPS and found.axes:
             yield _Entries(found.keyword("in_axes", 2), "in_axes", found.parameters(), min(found.axes))
-    for one in shard_calls(facts.modules, facts.resolver):
+    for one in facts.shard_calls:
         names = ["" if isinstance(given, ast.Starred) else last_name(given) for given in one.call.args]
         yield _Entries(argument(one.made.arguments, 2, "in_specs"), "in_specs", names)
     for jitted in sharded_jits(facts):

@@ -14,8 +14,8 @@ from jaxmigrate.flow.readings import DeviceMap, arguments
 from jaxmigrate.flow.repeated_keys import keys_repeated
 from jaxmigrate.flow.specs import out_vars, spec_axes
 from jaxmigrate.flow.variance import AbstractValue, Draw, Level, Reading
-from jaxmigrate.flow.variance.lattice import DRAWN, GIVEN
-from jaxmigrate.program.collectives import SHARD_MAPS
+from jaxmigrate.flow.variance.lattice import DRAWN, GIVEN, OF_EQUAL
+from jaxmigrate.program.collectives import PMAPS, SHARD_MAPS
 from jaxmigrate.program.imports import reached
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module, Project
@@ -66,6 +66,7 @@ def check(facts: Facts) -> Iterator[Finding]:
             if (module, node) not in reported:
                 reported.add((module, node))
                 yield from facts.finding(module, node, CODE, f"{DRAWS} {GIVE_OWN if repeated else whose}", way)
+    yield from _all_alike(facts)
     yield from _of_one_process(facts)
     yield from _in_each_part(facts)
     for module, call in by_name:
@@ -73,6 +74,23 @@ def check(facts: Facts) -> Iterator[Finding]:
             yield from facts.finding(module, call, CODE, f"{DRAWS} {GIVE_OWN}")
     for module, key in facts.shared_keys():
         yield from facts.finding(module, key, CODE, f"{DRAWS} {GIVE_OWN}")
+
+
+def _all_alike(facts: Facts) -> Iterator[Finding]:
+    """Maps of which all arguments are replicated, keys among them, and that reduce what came of their draws."""
+    for found, reading in facts.readings:
+        marks = reading.returned.marks.union(*(one.operand.marks for one in reading.reductions))
+        reduced = [one for one in reading.reductions if not one.operand.marks.isdisjoint((DRAWN, OF_EQUAL))]
+        alike = reading.returned.level == Level.NO and DRAWN in marks and not any(map(is_shared, reading.draws))
+        if not alike or not reduced or found.name not in PMAPS:
+            continue
+        shared = facts.all_repeated(found)
+        confirmed = facts.confirmed(found, reading) if shared else reading
+        if shared and confirmed.returned.level == Level.NO and not shared[0][0].is_test:
+            module, call = shared[0]
+            message = "every device does the same: all that the map is given is replicated, its random keys as well; "
+            way = (Step(reduced[0].module, reduced[0].node, "reduced here"),)
+            yield from facts.finding(module, call, CODE, f"{message}give each device a key of its own", way)
 
 
 def _within(
@@ -223,4 +241,4 @@ def _texts(project: Project) -> list[str]:
 
 def is_shared(draw: Draw) -> bool:
     """Whether a key is equal on all devices for certain; one that the function makes itself is so on purpose."""
-    return draw.key.level == Level.NO and GIVEN in draw.key.marks and not draw.key.host
+    return not draw.common and draw.key.level == Level.NO and GIVEN in draw.key.marks and not draw.key.host

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import Step
 from jaxmigrate.flow.facts import Facts
-from jaxmigrate.flow.unlike_parameters import unlike_parameters
+from jaxmigrate.flow.unlike_parameters import drifting, unlike_parameters
 
 CODE = "JM212"
 
@@ -21,3 +21,10 @@ def check(facts: Facts) -> Iterator[Finding]:
         )
         way = (Step(one.module, one.trained, "trained here"),)
         yield from facts.finding(one.module, one.call, CODE, message, way)
+    for drift in drifting(facts):
+        message = (
+            "noise of each device's own on parameters that are replicated: they drift apart; draw it with one key for "
+            "all devices"
+        )
+        way = (Step(drift.module, drift.call, "trained here"),)
+        yield from facts.finding(drift.draw.module, drift.draw.node, CODE, message, way)

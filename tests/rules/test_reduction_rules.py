@@ -372,8 +372,11 @@ def main(key, x):
     [("x", []), ("x, sizes=x", ["JM205"]), ("x, x", ["JM205"]), ("x)\n    p(*x", ["JM205"]), ("**x", ["JM205"])],
 )
 def test_parameters_that_no_call_passes_have_their_defaults(passed: str, codes: list[str]) -> None:
-    """Parameters are started alike on all devices; nothing here differs between them, unless `sizes` does."""
-    assert found(LEFT_OUT.format(passed=passed)) == codes
+    """Parameters are started alike on all devices; nothing here differs between them, unless `sizes` does.
+
+    That one key draws all sizes is another matter.
+    """
+    assert [one for one in found(LEFT_OUT.format(passed=passed)) if one != "JM214"] == codes
 
 
 ACCUMULATED = """

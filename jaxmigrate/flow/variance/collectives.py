@@ -19,6 +19,7 @@ from jaxmigrate.flow.variance.lattice import (
     MEAN,
     PIECE,
     SHARE,
+    STEP,
     TOTAL,
     TOTALS,
     VARYING,
@@ -135,7 +136,8 @@ def _reduced(
         marks_of = _marks_of_sum if name == "jax.lax.psum" else _marks_of_mean
         if name == "jax.lax.psum":
             means.enlarge(run, operand)
-        return mapped(operand, lambda v: replace(_cleared(v), marks=marks_of(v, marks[v.gradient])))
+        steps = [frozenset[str](), frozenset([STEP])]
+        return mapped(operand, lambda v: replace(_cleared(v), marks=marks_of(v, marks[v.gradient]) | steps[v.gradient]))
     if name == GATHERS and operand.level == Level.YES and run.mode.lenient:
         return mapped(operand, lambda v: replace(_cleared(v), marks=frozenset([GATHERED])))
     return mapped(operand, _cleared)

@@ -26,6 +26,7 @@ from jaxmigrate.flow.variance.lattice import (
     join_all,
     list_of,
     made_at,
+    renewed,
     replace,
     tuple_of,
     union,
@@ -148,7 +149,7 @@ def _attribute(run: Run, node: ast.Attribute, frame: Frame) -> AbstractValue:
 def _subscript(run: Run, node: ast.Subscript, frame: Frame) -> AbstractValue:
     value, index = run.evaluate(node.value, frame), run.evaluate(node.slice, frame)
     objects.operate(run, (value, index), GETTING)
-    found = item(objects.in_order(run, value), index, node.slice)
+    found = renewed(item(objects.in_order(run, value), index, node.slice), (index,))
     return identified(found, node) if isinstance(node.slice, ast.Slice) else found
 
 

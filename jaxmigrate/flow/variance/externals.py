@@ -41,8 +41,10 @@ from jaxmigrate.flow.variance.lattice import (
     held_in,
     is_first_axis,
     join_all,
+    kept_keys,
     made_at,
     mapped,
+    renewed,
     replace,
     row_of_block,
     tuple_of,
@@ -192,13 +194,14 @@ def _pure(run: Run, name: str, arguments: Arguments, node: ast.Call | None, fram
         return fresh(replace(held, callee=Pure(held.level, hidden=True)), node, arguments)
     if name in library.DRAWS:
         _draw(run, name, arguments, node, frame)
-    result = union(arguments.all())
+    result = renewed(union(arguments.all()), arguments.all())
     if name in library.DRAWS and run.mode.lenient:
         result = replace(result, marks=result.marks | {DRAWN})
     if name in SEEDS:
         key = arguments.find(0, "key") if name == "jax.random.fold_in" else None
         if run.mode.lenient and key is not None and node is not None and _is_of_time(node):
-            return replace(key, static=None)
+            given = union(arguments.all()).marks & {GIVEN}
+            return replace(key, static=None, marks=(key.marks - kept_keys(key)) | given)
         # A key has one shape, whatever number is in it, and what is drawn by it is no choice among the devices.
         result = replace(result, host=key is not None and key.host, marks=result.marks - {INDEXED})
     if name.startswith(library.ARRAYS) and name not in library.NOT_ARRAYS:
@@ -231,8 +234,8 @@ def _draw(run: Run, name: str, arguments: Arguments, node: ast.Call | None, fram
     key = arguments.find(0, "key")
     one = not run.batched and _is_one_number(name, arguments)  # for the whole batch, as on a single device
     one |= name in ORDERS or _is_in_shape_of_equal(name, arguments)
-    if key is not None and node is not None and frame is not None and not run.quiet() and not one:
-        run.reading.draws.append(Draw(frame.module, node, name, key))
+    if key is not None and node is not None and frame is not None and not run.quiet():
+        run.reading.draws.append(Draw(frame.module, node, name, key, common=one))
 
 
 def _is_one_number(name: str, arguments: Arguments) -> bool:

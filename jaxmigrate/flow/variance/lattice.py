@@ -37,6 +37,8 @@ SHAPED = "the shape of a value that is equal everywhere"
 GATHERED = "all devices' values side by side, which JAX takes for a value of each device's own"
 SMALL = "divided by the number of devices once too often"  # and where
 DRAWN = "made of random numbers"
+KEPT = "key of parameter "  # and its number: a key made of nothing else that is given, the same for as long as that is
+STEP = "made of gradients that are averaged or summed over the devices"
 STARTED = "an optimizer's state that the body itself starts from"
 OF_ONE = "what one device has, and zeros on all others"
 AVERAGED = "a mean over the devices"
@@ -400,6 +402,19 @@ def doubtful(value: AbstractValue, cause: Cause = NO_CAUSE) -> AbstractValue:
         return replace(one, level=Level.MAY, reduced=False, host=True, static=None, cause=known)
 
     return mapped(value, doubt)
+
+
+def kept_keys(value: AbstractValue) -> frozenset[str]:
+    """The marks that say of which parameters a key is made."""
+    return frozenset(mark for mark in value.marks if mark.startswith(KEPT)) if value.marks else frozenset()
+
+
+def renewed(key: AbstractValue, others: Iterable[AbstractValue]) -> AbstractValue:
+    """A key into which something else went: of what the map is given, as the number of a step, another is made."""
+    kept = kept_keys(key)
+    if kept and any(GIVEN in one.marks and not kept_keys(one) for one in others):
+        return replace(key, marks=key.marks - kept)
+    return key
 
 
 def is_first_axis(axis: AbstractValue | None) -> bool:

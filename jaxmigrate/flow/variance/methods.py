@@ -281,8 +281,8 @@ def note_keys(run: Run, arguments: Arguments, node: ast.Call | None, frame: Fram
     keys = given.fields or {"": given}
     apart = any(key.level == Level.YES for key in keys.values())  # then what is one for all is so on purpose
     for name, key in keys.items():
-        if name != "params" and not apart:
-            run.reading.draws.append(Draw(frame.module, node, f"rngs {name}".strip(), key))
+        if name != "params":
+            run.reading.draws.append(Draw(frame.module, node, f"rngs {name}".strip(), key, common=apart))
 
 
 def _note_passed_keys(run: Run, arguments: Arguments, node: ast.Call, frame: Frame) -> None:

@@ -14,6 +14,7 @@ from jaxmigrate.flow.variance.lattice import (
     DATA,
     EQUAL,
     GIVEN,
+    KEPT,
     OTHERS,
     OWN_LENGTH,
     SHAPED,
@@ -33,7 +34,7 @@ from jaxmigrate.flow.variance.lattice import (
     with_fields,
 )
 from jaxmigrate.flow.variance.library import NAMED_TUPLES
-from jaxmigrate.flow.variance.run import OUTSIDE, Run, at_least, weaker
+from jaxmigrate.flow.variance.run import KEY, OUTSIDE, OUTSIDE_KEY, Run, at_least, weaker
 from jaxmigrate.program.values import (
     UNKNOWN,
     Application,
@@ -99,7 +100,7 @@ def attribute(run: Run, value: AbstractValue, name: str) -> AbstractValue:
         return value.fields[name]
     if name in SHAPES and not _is_instance(value):
         kind: Kind = "array" if name == "ndim" else "unknown"
-        shared = name == "shape" and value.level == Level.NO and GIVEN in value.marks
+        shared = name == "shape" and value.level == Level.NO and (GIVEN in value.marks or value.reduced)
         own = name == "shape" and (value.level == Level.YES or DATA in value.marks)
         marks = frozenset([SHAPED] if shared else [OWN_LENGTH] if own else [])
         return replace(EQUAL if not value.host else unsure(EQUAL), kind=kind, marks=marks)
@@ -113,6 +114,9 @@ def attribute(run: Run, value: AbstractValue, name: str) -> AbstractValue:
         return replace(union([value]), kind="array")
     known = _known(run, value, name)
     if known is not None:
+        outside = run.mode.lenient and known.level == Level.NO and known.callee is None
+        if outside and isinstance(value.static, Instance | ModuleValue) and KEY.search(name):
+            return replace(known, marks=known.marks | {GIVEN, f"{KEPT}{OUTSIDE_KEY}"})  # given, as a parameter is
         return known
     inner = field(value, name)
     if run.spilled == Level.MAY and isinstance(value.static, Class | Function | Instance) and not _has(value, name):

@@ -14,6 +14,7 @@ from jaxmigrate.flow.variance.lattice import (
     DATA,
     EQUAL,
     GIVEN,
+    KEPT,
     MOST_CHOICES,
     NO_CAUSE,
     PASSING,
@@ -58,6 +59,7 @@ from jaxmigrate.program.values import (
 )
 from jaxmigrate.records import made, record
 
+OUTSIDE_KEY = "from outside"  # no parameter, but a name of the module or of a function around
 KEY = re.compile("(^|_)(rng|key|prng)s?(_|$)", re.IGNORECASE)
 REDUCING = re.compile("pmean|psum|reduce|gather|sync|average|replica", re.IGNORECASE)  # by its name, whoever wrote it
 APPLIED = frozenset({"apply", "init", "init_with_output"})  # what runs a network's methods
@@ -229,9 +231,8 @@ class Run:
             self.outside[node] = unsure(EQUAL)  # for `step = partial(step, rng)`, which leads back to itself
             found = self._captured(node, module)
             if self.mode.lenient and found.level == Level.NO and found.callee is None and KEY.search(node.id):
-                found = replace(
-                    found, marks=found.marks | {GIVEN}
-                )  # a key from outside is given as well as a parameter
+                # a key from outside is given as well as a parameter
+                found = replace(found, marks=found.marks | {GIVEN, f"{KEPT}{OUTSIDE_KEY}"})
             self.outside[node] = replace(found, host=False) if self.agrees else found
         return self.outside[node]
 

@@ -40,12 +40,16 @@ class Mismatch:
 
 @record
 class Draw:
-    """Random bits drawn by a function of `jax.random`, or by a network's `rngs`, and the key that they come from."""
+    """Random bits drawn by a function of `jax.random`, or by a network's `rngs`, and the key that they come from.
+
+    `common`: they may well be the same on all devices, as one number for the batch is, or an order of rows.
+    """
 
     module: Module
     node: ast.expr
     name: str
     key: AbstractValue
+    common: bool = False
 
 
 @record(frozen=False)
