@@ -11,7 +11,7 @@ from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.stacked_names import nearest
 from jaxmigrate.flow.variance import AbstractValue, Draw, Level, Reading
-from jaxmigrate.flow.variance.lattice import DRAWN, KEPT, STEP, kept_keys
+from jaxmigrate.flow.variance.lattice import DRAWN, KEPT, OF_EQUAL, STEP, kept_keys
 from jaxmigrate.program.collectives import PMAPS, SHARD_MAPS, VMAP
 from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.library import named
@@ -49,7 +49,7 @@ def unlike_parameters(facts: Facts) -> Iterator[Unlike]:
 
     That one averages gradients over the devices: each device then adds the same steps to parameters of its own.
     """
-    training = [found for found, reading in facts.readings if found.name in MANY and _averages_gradients(reading)]
+    training = [found for found, reading in facts.readings if found.name in MANY and averages_gradients(reading)]
     for module, call, key in _initialised(facts) if training else ():
         target = _target(call, module) if _are_own(key, module, facts) else ""
         trained = _trained(target, call, module, training, facts) if target else None
@@ -193,9 +193,11 @@ def _calls_of_made(made: ast.Call, module: Module) -> Iterator[ast.Call]:
             yield call
 
 
-def _averages_gradients(reading: Reading) -> bool:
+def averages_gradients(reading: Reading) -> bool:
+    """Whether a mapped function averages, or sums, gradients over the devices."""
     return any(
-        one.name in AVERAGES and (one.operand.gradient or any(leaf.gradient for leaf in one.operand.parts or ()))
+        one.name in AVERAGES
+        and any(v.gradient or OF_EQUAL in v.marks for v in (one.operand, *(one.operand.parts or ())))
         for one in reading.reductions
     )
 

@@ -11,10 +11,10 @@ from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.jits import sharded_jits
 from jaxmigrate.flow.readings import DeviceMap, is_scan
 from jaxmigrate.flow.results_used import unlike_calls
-from jaxmigrate.program.collectives import ONE_AXIS_MAPS, PMAPS
+from jaxmigrate.program.collectives import ONE_AXIS_MAPS, PMAPS, VMAP
 from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.scopes import defaults_of
-from jaxmigrate.program.values import Argument, Function, Partial, Value
+from jaxmigrate.program.values import Argument, External, Function, Partial, Value
 from jaxmigrate.terminal import plural
 
 CODE = "JM107"
@@ -33,6 +33,23 @@ def check(facts: Facts) -> Iterator[Finding]:
                 told.add((finding.path, finding.line))
                 yield finding
     yield from _of_jits(facts)
+    yield from _of_vmaps(facts)
+
+
+def _of_vmaps(facts: Facts) -> Iterator[Finding]:
+    """in_axes of a vmap without an axis name that is called where it is made."""
+    for module, made in facts.calls("vmap"):
+        call = module.table.parents.get(made)
+        given = next((k.value for k in made.keywords if k.arg == "in_axes"), None)
+        if given is None or not isinstance(call, ast.Call) or call.func is not made:
+            continue
+        count = entries(given, module, facts.resolver)
+        plain = not call.keywords and not any(isinstance(one, ast.Starred) for one in call.args)
+        if count is None or not plain or count == len(call.args) or any(k.arg == "axis_name" for k in made.keywords):
+            continue
+        if facts.resolver.value(made.func, module) == External(VMAP):
+            message = f"in_axes is for {plural(count, 'argument')}, but {len(call.args)} are given"
+            yield from facts.finding(module, given, CODE, message)
 
 
 def _of_maps(facts: Facts) -> Iterator[Finding]:
@@ -57,8 +74,9 @@ def _has_keywords(given: Argument, found: DeviceMap, facts: Facts) -> bool:
     """Whether some call may pass by keyword what in_axes leaves out: pmap and vmap map that over its first axis."""
     count = entries(given.expression, given.module, facts.resolver) if given.expression is not None else None
     rest = () if count is None else found.parameters()[count:]
-    calls = (call for module in facts.modules for call in module.table.calls) if rest else ()
-    return any(keyword.arg in rest for call in calls for keyword in call.keywords)
+    known = [call for call, _ in facts.calls_of(found)] if rest else []
+    every = known or ([call for module in facts.modules for call in module.table.calls] if rest else [])
+    return any(keyword.arg in rest for call in every for keyword in call.keywords)
 
 
 def _of_call(given: Argument, keyword: str, found: DeviceMap, facts: Facts) -> Iterator[Finding]:

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import Step
 from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.layout.idioms import REPLICATES, SPLITS
 from jaxmigrate.flow.readings import DeviceMap, broadcast
-from jaxmigrate.flow.stacked_names import base, is_stacked, nearest
+from jaxmigrate.flow.stacked_names import is_stacked, nearest
 from jaxmigrate.program.collectives import PMAPS
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.values import External
@@ -17,6 +18,7 @@ from jaxmigrate.program.values import External
 CODE = "JM109"
 COUNTS = frozenset({"jax.device_count", "jax.local_device_count"})
 SPLIT = "jax.random.split"
+SPREADING = REPLICATES | SPLITS
 
 
 def check(facts: Facts) -> Iterator[Finding]:
@@ -33,8 +35,9 @@ def check(facts: Facts) -> Iterator[Finding]:
             stacked = [(held, module) for held, module in given if _has_slices(held, module, stepped, facts)]
             if stacked and len(stacked) == len(given) and axes is not None and axes.expression is not None:
                 held, module = stacked[0]
+                text = ast.unparse(held)[:40]
                 message = (
-                    f"in_axes has None for {held.id}, which has a slice for each device: each gets all of them, "
+                    f"in_axes has None for {text}, which has a slice for each device: each gets all of them, "
                     "with one dimension too many; write 0"
                 )
                 way = (Step(module, held, "given here"),)
@@ -46,22 +49,51 @@ def _takes_its_own(found: DeviceMap) -> bool:
     return "axis_index" in ast.unparse(found.function.node)
 
 
-def _given(found: DeviceMap, position: int, facts: Facts) -> Iterator[tuple[ast.Name, Module]]:
-    """What the calls of a map pass at a position; nothing where one passes no plain name."""
-    calls = [(call, module) for call, module in facts.calls_of(found) if position < len(call.args)]
-    names = [(base(call.args[position]), module) for call, module in calls]
-    if all(name is not None and name is call.args[position] for (name, _), (call, _) in zip(names, calls, strict=True)):
-        yield from ((name, module) for name, module in names if name is not None)
+def _given(found: DeviceMap, position: int, facts: Facts) -> Iterator[tuple[ast.expr, Module]]:
+    """What the calls of a map pass at a position."""
+    for call, module in facts.calls_of(found):
+        if position < len(call.args) and not any(isinstance(one, ast.Starred) for one in call.args):
+            yield call.args[position], module
 
 
-def _has_slices(name: ast.Name, module: Module, stepped: set[ast.Call], facts: Facts) -> bool:
-    axis = facts.device_axes.of(name, module)
+def _has_slices(node: ast.expr, module: Module, stepped: set[ast.Call], facts: Facts) -> bool:
+    axis = facts.device_axes.of(node, module)
     if axis is not None:
         return axis.stacked
-    binding = nearest(name, module)
-    if binding is None:
-        return False
-    return is_stacked(binding, module, stepped, facts) or _is_split(binding.value, module, facts)
+    match node:
+        case ast.Call():
+            callee = facts.resolver.value(node.func, module)
+            return isinstance(callee, External) and callee.name in SPREADING
+        case ast.Attribute(value=ast.Name(id="self"), attr=name):
+            stored = [one.value for one in module.table.attributes if one.attr == name]
+            each = [_is_made_stacked(one, module, stepped, facts) for one in stored]
+            return bool(each) and all(each) and not _is_unpacked(name, module)
+        case ast.Name():
+            binding = nearest(node, module)
+            if binding is not None:
+                return is_stacked(binding, module, stepped, facts) or _is_split(binding.value, module, facts)
+    return False
+
+
+def _is_made_stacked(value: ast.expr, module: Module, stepped: set[ast.Call], facts: Facts) -> bool:
+    """Whether what an attribute is assigned has a slice for each device."""
+    if value in stepped:
+        return True
+    axis = facts.device_axes.of(value, module)
+    if axis is not None:
+        return axis.stacked
+    callee = facts.resolver.value(value.func, module) if isinstance(value, ast.Call) else None
+    return isinstance(callee, External) and callee.name in SPREADING
+
+
+def _is_unpacked(name: str, module: Module) -> bool:
+    """Whether an attribute is also assigned a part of something."""
+    stored = (
+        node
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Store)
+    )
+    return any(isinstance(module.table.parents.get(one), ast.Tuple | ast.List) for one in stored)
 
 
 def _is_split(value: ast.expr | None, module: Module, facts: Facts) -> bool:

@@ -13,6 +13,7 @@ from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.jits import sharded_jits, spec_in
 from jaxmigrate.flow.kinds_of_names import kind_of, spec_name
 from jaxmigrate.flow.specs import spec_axes
+from jaxmigrate.flow.unlike_parameters import averages_gradients
 from jaxmigrate.program.collectives import PMAPS, SHARD_MAPS, argument
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.syntax import last_name
@@ -59,7 +60,7 @@ def _crossed(facts: Facts) -> Iterator[Finding]:
         if node is not None and found is not None:
             told.add(node)
             tree, data = found
-            split = ", ".join(map(repr, sorted(axes[tree] or ())))
+            split = "the devices" if one.axis else ", ".join(map(repr, sorted(axes[tree] or ())))
             message = (
                 f"{one.keyword}: {one.names[tree]} is split over {split}, and {one.names[data]} is the same on all "
                 "devices; it should be the other way round"
@@ -80,11 +81,13 @@ def _split_tree(names: Sequence[str], axes: Sequence[frozenset[str] | None]) -> 
 
 def _named(facts: Facts) -> Iterator[_Entries]:
     """What lays out arguments, with what these are called: by the function's parameters, or where it is called."""
+    averaging = {found.application.node for found, reading in facts.readings if averages_gradients(reading)}
     for found in facts.all_maps:
         if found.name in SHARD_MAPS:
             yield _Entries(found.keyword("in_specs", 2), "in_specs", found.parameters())
-        elif found.name in PMAPS and found.axes:
-            yield _Entries(found.keyword("in_axes", 2), "in_axes", found.parameters(), min(found.axes))
+        elif found.name in PMAPS and found.axes:  # not of an ensemble, whose members share their batches
+            axis = "batch" if found.application.node in averaging else min(found.axes)
+            yield _Entries(found.keyword("in_axes", 2), "in_axes", found.parameters(), axis)
     for one in facts.shard_calls:
         names = ["" if isinstance(given, ast.Starred) else last_name(given) for given in one.call.args]
         yield _Entries(argument(one.made.arguments, 2, "in_specs"), "in_specs", names)

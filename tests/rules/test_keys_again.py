@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -13,32 +12,10 @@ import pytest
 from jaxmigrate.config import Config
 from jaxmigrate.lint.linting import lint
 from jaxmigrate.sources import decode
-
-HEAD = """\
-from functools import partial
-import numpy as np
-import jax
-import jax.numpy as jnp
-import optax
-from flax import jax_utils, nnx
-from flax import linen as nn
-from flax.training import train_state, common_utils
-from jax import lax
-from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
-
-MESH = Mesh(np.array(jax.devices()), ("data",))
-X = np.arange(96, dtype=np.float32).reshape(8, 4, 3) / 100
-XG = X.reshape(32, 3)
-"""
-_TEXT = Path(__file__).with_name("key_programs.txt").read_text("utf-8")
-PROGRAMS = [part.partition("\n") for part in re.split("^=== ", _TEXT, flags=re.MULTILINE)[1:]]
+from tests.rules.whole import HEAD, programs
 
 
-@pytest.mark.parametrize(
-    ("told", "program"),
-    [(head.partition(" |")[2].split(), HEAD + body) for head, _, body in PROGRAMS],
-    ids=[head.partition(" ")[0] for head, _, _ in PROGRAMS],
-)
+@pytest.mark.parametrize(("told", "program"), programs("key_programs.txt"))
 def test_what_is_told_of_keys(told: list[str], program: str) -> None:
     found = lint([decode(program.encode(), "a.py", Path("/project/a.py"))], Config())
     assert sorted({one.code for one in found}) == told

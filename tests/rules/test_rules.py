@@ -38,8 +38,8 @@ def test_good_is_silent(folder: str) -> None:
     assert found((RULES / folder / "good.py").read_text()) == []
 
 
-# old names that `fix` replaces, in_axes, of which no spec is left, and what a pmap stacks
-OF_PMAP = ("JM410", "JM41", "JM420", "JM107", "JM109", "JM117", "JM118", "JM508")
+# old names that `fix` replaces, in_axes, of which no spec is left, what is static and what a pmap stacks
+OF_PMAP = ("JM410", "JM41", "JM420", "JM107", "JM109", "JM117", "JM118", "JM121", "JM508")
 
 
 @pytest.mark.parametrize("folder", sorted(p.parent.name for p in RULES.glob("*/bad.py")))
