@@ -11,6 +11,7 @@ from jaxmigrate.flow.layout import (
     classes,
     devices,
     hidden_methods,
+    loaded_modules,
     methods,
     module_variables,
     sizes,
@@ -97,13 +98,10 @@ def _item_attribute(it: Interpreter, item: object, name: str, node: ast.Attribut
         case Ext(name=dotted):
             found = canonical(f"{dotted}.{name}")
             if found == "sys.modules":
-                it.blockers.of_modules.add(node)
-                it.blockers.reflections[node] = blocker_at(
-                    Stacked.REACHABLE.reason("may be read or changed through sys.modules"), node, frame
-                )
+                loaded_modules.read(it, node, frame)
             return func(Ext(found)) if found.count(".") < DEEPEST_NAME else PLAIN
         case Mod(module=module):
-            return module_variables.module_attribute(it, module, name)
+            return it.settle(module_variables.module_attribute(it, module, name), node, frame.module)
         case Obj(cls=cls):
             return of_object(it, cls, name, node, frame)
         case Super(cls=cls):

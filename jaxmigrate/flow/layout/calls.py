@@ -520,6 +520,8 @@ def _bind_partial(it: Interpreter, given: Given, node: ast.Call, frame: Frame) -
                 node,
                 frame.module,
             )
+    if isinstance(inner, Nothing) and not it.final:
+        return NOTHING  # of a function that has not been followed yet
     return func(Bound(node)) if isinstance(inner, Func) else PLAIN
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from jaxmigrate.flow.layout import devices, frames, methods, module_variables
+from jaxmigrate.flow.layout import devices, frames, loaded_modules, methods, module_variables
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, given_of
@@ -108,6 +108,8 @@ def _from_import(
 ) -> Abstract:
     dotted = f"{node.module or ''}.{alias.name}".lstrip(".")
     if source is None:
+        if canonical(dotted) == "sys.modules":
+            loaded_modules.imported(it, alias, frame)
         inner = it.resolver.project.imported(frame.module, dotted, node.level)
         return func(Mod(inner)) if inner is not None else func(Ext(canonical("." * node.level + dotted)))
     return module_variables.module_attribute(it, source, alias.name)

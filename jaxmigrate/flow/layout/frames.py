@@ -50,7 +50,7 @@ def _note_equal(it: Interpreter, name: str, value: Abstract, node: ast.AST, fram
 
 def _is_rebound(it: Interpreter, key: tuple[object, ...]) -> bool:
     """Whether a variable is also bound from elsewhere: by a global statement, or as a module's attribute."""
-    return key in it.scope.rebound or (isinstance(key[1], ast.Module) and key[2] in it.scope.assigned)
+    return key in it.scope.rebound or (isinstance(key[1], ast.Module) and key[2] in it.scope.of_modules)
 
 
 def _holder(name: str, frame: Frame) -> Scope:
@@ -71,7 +71,8 @@ def load_name(it: Interpreter, name: str, node: ast.expr, frame: Frame) -> Abstr
     if frame.env is not None and name in frame.env and (own or holder is None or holder.kind == "comprehension"):
         value = frame.env[name]
         if holder is frame.scope and module_names.is_late(scope, frame.module):  # by then it may hold something else
-            value = it.join(value, it.load(("variable", holder.node, name)), node, frame.module)
+            later = it.settle(it.load(("variable", holder.node, name)), node, frame.module)
+            value = it.join(it.settle(value, node, frame.module), later, node, frame.module)
         return it.settle(value, node, frame.module)
     if holder is None:
         sources = module_variables.star_sources(it, frame.module)
@@ -82,7 +83,7 @@ def load_name(it: Interpreter, name: str, node: ast.expr, frame: Frame) -> Abstr
         return func(Ext(found.name)) if isinstance(found, External) else PLAIN
     if holder.node is frame.scope.node and not _is_rebound(it, ("variable", holder.node, name)):
         return NOTHING  # not assigned on this way
-    value = it.load(("variable", holder.node, name))
+    value = it.settle(it.load(("variable", holder.node, name)), node, frame.module)
     return PLAIN if it.final and value == NOTHING else value
 
 
@@ -128,4 +129,4 @@ def capture(it: Interpreter, node: ast.AST, frame: Frame) -> None:
         key = ("variable", frame.scope.node, name)
         frame.captured.add(key)
         if key in it.scope.shared and frame.env is not None and name in frame.env:
-            it.store(key, it.settle(frame.env[name], node, frame.module), node, frame.module)
+            it.store(key, frame.env[name], node, frame.module)

@@ -74,7 +74,7 @@ class Interpreter(State):
         self.transfers = transfers
         self.reachable = code.reachable
         self.modules = list(code.modules)
-        self.scope = SharedNames(self.modules)
+        self.scope = SharedNames(self.modules, code.resolver.project)
         self.editable = code.editable
         self.final = False
         self._mentions: dict[ast.AST, set[str]] = {}

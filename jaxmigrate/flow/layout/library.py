@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from jaxmigrate.flow.layout import (
     host_arithmetic,
     implicit_methods,
+    module_variables,
     operations,
     padding,
     projections,
@@ -41,6 +42,7 @@ from jaxmigrate.flow.layout.values import (
     Dct,
     Ext,
     Func,
+    Mod,
     Nothing,
     Obj,
     Plain,
@@ -145,8 +147,8 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
         return Seq(box)
     if (made := host_arithmetic.function(it, name, given, node, frame)) is not None:
         return made
-    if name == "builtins.getattr" and values and is_tracked(values[0]):
-        return None
+    if name == "builtins.getattr" and values:
+        return None if is_tracked(values[0]) else _of_module(it, values[0], node, frame)
     return _of_python(it, name, given, node, frame)
 
 
@@ -221,6 +223,17 @@ def _of_python(  # noqa: C901 - one case a function
             for value in values:
                 it.fill(box, projections.element(it, value, node, frame), node, frame.module)
             return Seq(box)
+    return None
+
+
+def _of_module(it: Interpreter, owner: Abstract, node: ast.Call, frame: Frame) -> Abstract | None:
+    """`getattr(module, "name")` of a module of the project."""
+    match owner, node.args[1:]:
+        case Func(items=items), [ast.Constant(value=str(name))] if len(items) == 1 and not node.keywords:
+            for item in items:
+                if isinstance(item, Mod):
+                    found = module_variables.module_attribute(it, item.module, name)
+                    return it.settle(found, node, frame.module)
     return None
 
 

@@ -15,7 +15,7 @@ from jaxmigrate.flow.layout import class_index, classes, devices, mapped
 from jaxmigrate.flow.layout.causes import Reason, Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given
-from jaxmigrate.flow.layout.values import Abstract, Blocker, Func, MethodSite, Obj, Site, func
+from jaxmigrate.flow.layout.values import Abstract, Blocker, Func, MethodSite, Mixed, Obj, Site, func
 from jaxmigrate.program.functions import is_static
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
@@ -277,5 +277,7 @@ def _is_read_by_name(it: Interpreter, node: ast.Name, module: Module) -> bool:
 
 def _may_be_mapped(value: Abstract) -> bool:
     """Whether something is an object, which may hold stacked arrays, or a map."""
+    if isinstance(value, Mixed):
+        return any(map(_may_be_mapped, value.values))
     items = value.items if isinstance(value, Func) else (value,)
     return any(isinstance(item, Obj | MethodSite | Site) for item in items)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from jaxmigrate.program.modules import Module
-from jaxmigrate.program.scopes import Scope
+from jaxmigrate.program.functions import is_static
+from jaxmigrate.program.modules import Module, Project
+from jaxmigrate.program.scopes import Attribute, Scope
 
 CONSUMERS = frozenset({"all", "any", "dict", "frozenset", "list", "max", "min", "set", "sorted", "sum", "tuple"})
 
@@ -65,3 +66,44 @@ def imported_names(module: Module) -> set[str]:
     if module.table.star_imports:
         names |= {n.id for n in module.table.references if isinstance(n, ast.Name)}
     return names
+
+
+def assigned_names(module: Module) -> tuple[set[str], set[str]]:
+    """The names of attributes that a module sets: of what may be a module, and of the objects of methods, by `self`."""
+    found: tuple[set[str], set[str]] = (set(), set())
+    for attribute in module.table.attributes:
+        found[_is_of_its_object(attribute)].add(attribute.attr)
+    return found
+
+
+def _is_of_its_object(attribute: Attribute) -> bool:
+    """Whether an attribute is set of the object that a method is called on: of its first parameter."""
+    owner = attribute.target
+    holder = attribute.scope.lookup(owner.id) if isinstance(owner, ast.Name) else None
+    if holder is None or not isinstance(owner, ast.Name) or not isinstance(holder.node, ast.FunctionDef):
+        return False
+    taken = [*holder.node.args.posonlyargs, *holder.node.args.args]
+    of_class = holder.parent is not None and holder.parent.kind == "class" and not is_static(holder.node)
+    return of_class and bool(taken) and taken[0].arg == owner.id and len(holder.bindings[owner.id]) == 1
+
+
+def passes_modules(module: Module, project: Project) -> bool:
+    """Whether a module does more with another one of the project than to read its attributes by name."""
+    for binding in module.table.imports:
+        alias = binding.node
+        if not isinstance(alias, ast.alias) or alias.name == "*" or project.imported_path(alias, module) is None:
+            continue
+        name = alias.asname or alias.name.partition(".")[0]
+        if any(_is_passed(one, module, project) for one in module.table.named.get(name, ())):
+            return True
+    return False
+
+
+def _is_passed(name: ast.AST, module: Module, project: Project) -> bool:
+    """Whether what begins with the name of a module, `lib` or `package.lib`, ends with one."""
+    if not isinstance(name, ast.Name):
+        return False
+    node: ast.AST = name
+    while isinstance(parent := module.table.parents.get(node), ast.Attribute) and parent.value is node:
+        node = parent
+    return node is name or project.find(module, ast.unparse(node)) is not None

@@ -49,7 +49,7 @@ def starred(it: Interpreter, name: str, sources: Iterable[Module], node: ast.AST
     homes = dict.fromkeys(home for source in sources for home in it.resolver.star_homes(source, name))
     found: Abstract | None = None
     for home in homes:
-        value = module_attribute(it, home, name)
+        value = it.settle(module_attribute(it, home, name), node, module)
         found = value if found is None else it.join(found, value, node, module)
     return found
 

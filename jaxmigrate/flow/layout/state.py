@@ -26,6 +26,7 @@ from jaxmigrate.flow.layout.values import (
     Method,
     MethodSite,
     Mixed,
+    Mod,
     Nothing,
     Obj,
     Padded,
@@ -121,9 +122,10 @@ class State:
         return self.variables.get(key, NOTHING)
 
     def store(self, key: Key, value: Abstract, node: ast.AST, module: Module) -> None:
-        """Adds to what such a variable can hold."""
+        """Adds to what such a variable can hold; unlike values of a name are kept apart, as in `_meet`."""
         before = self.variables.get(key, NOTHING)
-        after = self.join(before, value, node, module)
+        meet = self._meet if key[0] == "variable" else self.join
+        after = meet(before, value, node, module)
         if not same(before, after):
             self.variables[key] = after
             self.touch(key)
@@ -234,10 +236,11 @@ class State:
                 self.block_class(cls, blocker)
             case Function():
                 self.call_unseen(item, blocker)
-            case Class():
-                self.block_class(item, blocker)
-            case Obj(cls=cls) | Super(cls=cls):
-                self.block_class(cls, blocker)
+            case Class() | Obj() | Super():
+                self.block_class(item if isinstance(item, Class) else item.cls, blocker)
+            case Mod(module=module):
+                self.blockers.modules.setdefault(module, blocker)
+                self.changed = True
             case Bound() | Padded():
                 for value in self.wrapped(item):
                     self.block(value, blocker)

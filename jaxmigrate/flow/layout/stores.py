@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from jaxmigrate.flow.layout import module_names
 from jaxmigrate.flow.layout.model import Given, Loan, Op, SiteCall
 from jaxmigrate.flow.layout.values import Abstract, Blocker, Group, Method, Tup
-from jaxmigrate.program.modules import Module
+from jaxmigrate.program.modules import Module, Project
 from jaxmigrate.program.scopes import FunctionNode
 from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import Class, Function
@@ -83,6 +83,10 @@ class Blockers:
     )  # functions of the project, by their names
     reflections: dict[ast.expr, Blocker] = field(default_factory=dict)  # what reaches variables by name
     beyond: dict[ast.AST, Blocker] = field(default_factory=dict)  # what looks at how the program runs
+    loaded: dict[ast.AST, tuple[Module | None, Blocker]] = field(
+        default_factory=dict
+    )  # reads of `sys.modules`, with the module where it is only the one that they stand in
+    modules: dict[Module, Blocker] = field(default_factory=dict)  # that are passed on
     of_modules: set[ast.expr] = field(default_factory=set)  # the reflections that reach variables of modules alone
 
 
@@ -124,12 +128,16 @@ class Looks:
 class SharedNames:
     """Which variables of the modules that take part are seen by others than what binds them."""
 
-    def __init__(self, modules: Iterable[Module]) -> None:
+    def __init__(self, modules: Iterable[Module], project: Project) -> None:
+        self._project = project
         self.known_modules: set[Module] = set()
         self.shared: set[tuple[object, ...]] = set()
         self.rebound: set[tuple[object, ...]] = set()
         self.imported: set[str] = set()
         self.assigned: set[str] = set()
+        self.of_modules: set[str] = set()  # those of these that may be variables of modules
+        self._own: set[str] = set()  # that methods set of their own objects
+        self._may_be_modules = False  # whether these objects may be modules
         self.globals: dict[ast.AST, dict[str, list[Abstract]]] = {}
         for module in modules:
             self.join(module)
@@ -140,8 +148,13 @@ class SharedNames:
         self.shared |= module_names.shared_names(module)
         self.rebound |= module_names.rebound_names(module)
         imported = module_names.imported_names(module)
-        assigned = {a.attr for a in module.table.attributes}
-        fresh = (imported - self.imported) | (assigned - self.assigned)
+        others, own = module_names.assigned_names(module)
+        assigned = others | own
+        self._own |= own
+        self._may_be_modules = self._may_be_modules or module_names.passes_modules(module, self._project)
+        of_modules = others | self._own if self._may_be_modules else others
+        fresh = (imported - self.imported) | (assigned - self.assigned) | (of_modules - self.of_modules)
         self.imported |= imported
         self.assigned |= assigned
+        self.of_modules |= of_modules
         return fresh

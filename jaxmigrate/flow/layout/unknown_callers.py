@@ -13,7 +13,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TypeAlias
 
-from jaxmigrate.flow.layout import accessors, methods
+from jaxmigrate.flow.layout import accessors, loaded_modules, methods
 from jaxmigrate.flow.layout.causes import Reason, Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Key
@@ -201,6 +201,7 @@ def sweep(it: Interpreter) -> None:
         for key, value in held:
             if isinstance(key[1], ast.Module) or place not in it.blockers.of_modules:
                 it.block(value, reflection)
+    loaded_modules.sweep(it)
     _sweep_unrun(it)
     methods.sweep(it)
     accessors.sweep(it)
