@@ -19,6 +19,7 @@ from jaxmigrate.flow.layout import (
     mapped_bodies,
     methods,
     monkeypatching,
+    named_functions,
     objects,
     observing,
     operations,
@@ -400,8 +401,14 @@ def construct(it: Interpreter, cls: Class, given: Given, node: ast.expr, frame: 
 def _record(it: Interpreter, cls: Class, given: Given, node: ast.expr, frame: Frame) -> Abstract:
     """A tree of arrays with fields: each holds what it is given, where that can be told."""
     values = given.everything()
+    awaited = any(isinstance(value, Nothing) and not value.none for value in values) and not it.final
+    held_functions = [value for value in values if isinstance(value, Func)]
+    if held_functions:
+        made = named_functions.tuple_of(it, cls, given)
+        if made is not None:
+            return NOTHING if awaited else made
+        it.block_all(held_functions, named_functions.UNSEEN, node, frame.module)
     if not any(map(is_tracked, values)):
-        awaited = any(isinstance(value, Nothing) and not value.none for value in values) and not it.final
         return NOTHING if awaited else Plain(cls)
     names = it.resolver.declared_fields(cls)
     own = any("__init__" in one.module.table.own_scope[one.node].bindings for one in it.resolver.lineage(cls))

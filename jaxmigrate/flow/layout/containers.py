@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from jaxmigrate.flow.layout import class_index, host_arithmetic, projections
+from jaxmigrate.flow.layout import class_index, host_arithmetic, named_functions, projections
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given
@@ -15,6 +15,7 @@ from jaxmigrate.flow.layout.values import (
     PLAIN,
     Abstract,
     Dct,
+    Func,
     Plain,
     Ref,
     Seq,
@@ -35,6 +36,8 @@ def call_method(it: Interpreter, owner: Abstract, name: str, given: Given, node:
         case Ref():
             result = _of_tree(it, owner, name, given, node, frame)
         case Plain() if name in MAKES_ANOTHER and not any(map(is_tracked, given.everything())):
+            functions = [value for value in given.everything() if isinstance(value, Func)]
+            it.block_all(functions, named_functions.UNSEEN, node, frame.module)
             result = owner
         case Tup() if name in ("count", "index") and not is_tracked(owner):
             result = PLAIN
@@ -131,6 +134,8 @@ def _of_tree(it: Interpreter, owner: Ref, name: str, given: Given, node: ast.exp
         return owner
     if name in REPLACES and not given.positional and not given.open:
         owner.group.find().methods.add(name)
+        functions = [value for value in given.everything() if isinstance(value, Func)]
+        it.block_all(functions, named_functions.UNSEEN, node, frame.module)
         return projections.with_fields(it, owner.group, given.named, node, frame)
     if isinstance(node, ast.Call) and (made := host_arithmetic.method(it, owner, name, given, node, frame)) is not None:
         return made

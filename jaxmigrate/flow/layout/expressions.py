@@ -14,6 +14,7 @@ from jaxmigrate.flow.layout import (
     frames,
     host_arithmetic,
     module_names,
+    operations,
     phased_attributes,
     projections,
     transient_attributes,
@@ -378,6 +379,8 @@ def _subscript(it: Interpreter, node: ast.Subscript, frame: Frame) -> Abstract:
     if isinstance(owner, Func) and all(_is_generic(it, item) for item in owner.items):
         return owner  # a type: `Callable[[State], Trainer]`
     it.block_all([index], Stacked.READ_ON_HOST.reason("is used as an index"), node, frame.module)
+    if not isinstance(owner, Ref | Nothing):
+        operations.indexes_others(it, node, frame)
     return projections.item(it, owner, node, frame)
 
 

@@ -31,6 +31,7 @@ SPLITS = named("splits")
 KEY_SPLITS = named("splits-key")
 UNREPLICATE = the("unreplicates")
 FIRSTS = named("first")
+FETCHED_FIRSTS = named("first-fetched")
 METRICS = named("metrics")
 PREFETCHES = named("prefetches")
 UNCHANGED = named("unchanged")
@@ -193,7 +194,7 @@ class Idioms:
             return self._broadcast(node.args[0], node.args[1], name, module)
         if name in LEADINGS and len(node.args) == 2 and not node.keywords:
             return self._leading(node.args[0], node.args[1], name, module)
-        if name in REPLICATES | SPLITS | FIRSTS:
+        if name in REPLICATES | SPLITS | FIRSTS | FETCHED_FIRSTS:
             return self.of_library(node, name, module)
         return self.declared(node, name)
 
@@ -215,6 +216,8 @@ class Idioms:
         """The idiom that a call of a library's function is, if its devices are pmap's own."""
         if not node.args or isinstance(node.args[0], ast.Starred):
             return None
+        if name in FETCHED_FIRSTS:
+            return _fetched_first(node)
         if name in FIRSTS:
             return Idiom("first", node.args[0], "tree") if len(node.args) == 1 and not node.keywords else None
         if name in SPLITS:
@@ -459,6 +462,16 @@ class Idioms:
                 known, rest = (left, right) if isinstance(right, ast.Constant) else (right, left)
                 return isinstance(rest, ast.Constant) and rest.value == len(others) and self.is_count(known, module)
         return False
+
+
+def _fetched_first(node: ast.Call) -> Idiom | None:
+    """The first of equal slices, which acme gives as an array of numpy's where it is not told otherwise."""
+    match node:
+        case ast.Call(args=[tree], keywords=[]):
+            return Idiom("first", tree, "fetched")
+        case ast.Call(args=[tree], keywords=[ast.keyword(arg="as_numpy", value=ast.Constant(value=bool(fetched)))]):
+            return Idiom("first", tree, "fetched" if fetched else "tree")
+    return None
 
 
 def shape_of_constant(call: ast.Call) -> ast.expr | None:

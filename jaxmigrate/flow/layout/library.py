@@ -21,6 +21,7 @@ from jaxmigrate.flow.layout.functions import only_parameter
 from jaxmigrate.flow.layout.idioms import (
     CONSTANTS,
     COUNTINGS,
+    FETCHED_FIRSTS,
     FIRSTS,
     KEY_SPLITS,
     METRICS,
@@ -100,7 +101,10 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
         return None
     if name == padding.PADS:
         return padding.wrap(it, given, node, frame)
-    if name in REPLICATES | SPLITS | FIRSTS and (idiom := it.idioms.of_library(node, name, frame.module)) is not None:
+    if (
+        name in REPLICATES | SPLITS | FIRSTS | FETCHED_FIRSTS
+        and (idiom := it.idioms.of_library(node, name, frame.module)) is not None
+    ):
         return operations.apply(it, idiom, values[0], node, frame)
     if name in FETCHES:
         it.lending.on_host.update(group for value in values for group in groups_in(value))

@@ -43,6 +43,7 @@ COPIED = "copied"  # the form of what joins the rows of an array in a copy that 
 WITHIN = "within"  # the form of what is taken out of the first device's slice in the same subscript: `x[0, 1]`
 NAMINGS = ("def", "class", "import", "from")  # what binds a name without a value
 NUMBER_SPECS = tuple("bdoxXeEfFgGn%")
+_ALSO_PLAIN = Stacked.MIXED.reason("is unstacked (as by `x[0]`) in code that also runs on arrays without a device axis")
 
 
 def item(it: Interpreter, owner: Ref, node: ast.Subscript, key: object, frame: Frame) -> Abstract:
@@ -71,12 +72,20 @@ def item(it: Interpreter, owner: Ref, node: ast.Subscript, key: object, frame: F
         return PLAIN
     if _is_within_first(node.slice, of_array=owner.is_array):
         return first(it, Ref(owner.group, leaf=True), node, node.value, WITHIN, frame)
-    if _is_behind_first(node.slice):
+    if _is_behind_first(node.slice) and node not in it.operations.plain_ops:
         it.changed |= owner.group.flatten()
         record(it, "inner", node, node.value, owner.group, "", frame)
         return Ref(owner.group, leaf=True)
     it.block_all([owner], Stacked.READ_ON_HOST.reason("is indexed along its device axis"), node, frame.module)
     return PLAIN
+
+
+def indexes_others(it: Interpreter, node: ast.Subscript, frame: Frame) -> None:
+    """Notes that a subscript is also one of what has no device axis: `x[0]` in a helper that gets a list, say."""
+    it.operations.plain_ops.add(node)
+    known = it.operations.ops.get(node)
+    if known is not None:
+        it.changed |= known.group.block(Blocker(_ALSO_PLAIN, frame.module, node))
 
 
 def _seems_one_array(it: Interpreter, index: ast.Subscript, module: Module) -> bool:
@@ -282,9 +291,7 @@ def _apart(
         if known is not None:
             known.group.block(
                 Blocker(
-                    Stacked.MIXED.reason(
-                        "is unstacked (as by `x[0]`) in code that also runs on arrays without a device axis"
-                    ),
+                    _ALSO_PLAIN,
                     frame.module,
                     node,
                 )
@@ -293,7 +300,7 @@ def _apart(
     if leaves_plain(value) or node in it.operations.plain_ops:
         it.block_all(
             [value],
-            Stacked.MIXED.reason("is unstacked (as by `x[0]`) in code that also runs on arrays without a device axis"),
+            _ALSO_PLAIN,
             node,
             frame.module,
         )

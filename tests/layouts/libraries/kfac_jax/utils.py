@@ -37,3 +37,8 @@ def replicate_all_local_devices(obj: Any, axis_name: str | None = None) -> Any:
 def make_different_rng_key_on_all_devices(rng: jax.Array) -> jax.Array:
     """A key for each device."""
     return jax.random.split(jax.random.fold_in(rng, jax.process_index()), jax.local_device_count())
+
+
+def get_first(obj: Any) -> Any:
+    """The first slice of each array."""
+    return jax.tree.map(lambda x: x[0], obj)

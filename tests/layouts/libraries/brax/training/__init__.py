@@ -1,0 +1,1 @@
+"""What programs take of brax: helpers for replicated arrays."""
