@@ -72,7 +72,7 @@ def item(it: Interpreter, owner: Ref, node: ast.Subscript, key: object, frame: F
         return PLAIN
     if _is_within_first(node.slice, of_array=owner.is_array):
         return first(it, Ref(owner.group, leaf=True), node, node.value, WITHIN, frame)
-    if _is_behind_first(node.slice) and node not in it.operations.plain_ops:
+    if _is_behind_first(node.slice) and node not in it.operations.plain_indices:
         it.changed |= owner.group.flatten()
         record(it, "inner", node, node.value, owner.group, "", frame)
         return Ref(owner.group, leaf=True)
@@ -82,9 +82,9 @@ def item(it: Interpreter, owner: Ref, node: ast.Subscript, key: object, frame: F
 
 def indexes_others(it: Interpreter, node: ast.Subscript, frame: Frame) -> None:
     """Notes that a subscript is also one of what has no device axis: `x[0]` in a helper that gets a list, say."""
-    it.operations.plain_ops.add(node)
+    it.operations.plain_indices.add(node)
     known = it.operations.ops.get(node)
-    if known is not None:
+    if known is not None and known.kind in ("first", "inner"):
         it.changed |= known.group.block(Blocker(_ALSO_PLAIN, frame.module, node))
 
 
@@ -297,7 +297,7 @@ def _apart(
                 )
             )
         return PLAIN
-    if leaves_plain(value) or node in it.operations.plain_ops:
+    if leaves_plain(value) or node in it.operations.plain_ops or node in it.operations.plain_indices:
         it.block_all(
             [value],
             _ALSO_PLAIN,

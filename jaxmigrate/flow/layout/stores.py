@@ -24,6 +24,7 @@ class Operations:
     twice: set[ast.expr] = field(default_factory=set)
     made_whole: set[ast.expr] = field(default_factory=set)  # that make more than tuples, whose parts may differ
     plain_ops: set[ast.expr] = field(default_factory=set)
+    plain_indices: set[ast.expr] = field(default_factory=set)  # subscripts of what has no device axis
 
 
 @dataclass(slots=True)
