@@ -287,7 +287,7 @@ def _inserted(body: Body, group: Sequence[Import], line: int) -> None:
         body.insert(_behind_docstring(body), new)
         return
     sections = _sections(body, indices)
-    section = _section_of(body, sections, statement)
+    section = _section_of(body, sections, statement, own=group[0].own)
     if section is None or (group[0].own and _is_of_others(section, sections, body, statement)):
         _put_apart(body, sections, new, own=group[0].own)
         return
@@ -337,13 +337,17 @@ def _sections(body: Body, indices: Sequence[int]) -> list[list[int]]:
     return sections
 
 
-def _section_of(body: Body, sections: Sequence[list[int]], new: Importing) -> list[int] | None:
-    """The section in which a new import belongs: one with others of its package, or of its kind; None where none is."""
+def _section_of(body: Body, sections: Sequence[list[int]], new: Importing, *, own: bool) -> list[int] | None:
+    """The section in which a new import belongs: one with others of its package, or of its kind; None where none is.
+
+    What is installed goes beside jax, which surely is: other names may be those of the project's own packages.
+    """
     root = module_of(new).partition(".")[0]
     names = [[module_of(_of(body, index)) for index in section] for section in sections]
-    for section, modules in zip(sections, names, strict=True):
-        if root and any(name.partition(".")[0] == root for name in modules):
-            return section
+    for beside in (root, "jax" if _rank(root) == _rank("jax") and not own else ""):
+        for section, modules in zip(sections, names, strict=True):
+            if beside and any(name.partition(".")[0] == beside for name in modules):
+                return section
     for section, modules in zip(reversed(sections), reversed(names), strict=True):
         if any(_rank(name) == _rank(root) for name in modules):
             return section

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import libcst as cst
 
-from jaxmigrate.codemod.layout import comments_in, source
+from jaxmigrate.codemod.layout import OwnLines, comments_in, source
 
 NOTHING, SPACE = cst.SimpleWhitespace(""), cst.SimpleWhitespace(" ")
 Parted = TypeVar("Parted", cst.Arg, cst.BaseElement, cst.BaseDictElement)
@@ -16,7 +16,8 @@ Parted = TypeVar("Parted", cst.Arg, cst.BaseElement, cst.BaseDictElement)
 def joined(node: cst.BaseExpression, *, commas: bool) -> cst.BaseExpression:
     """An expression on one line; as it is where it has comments, or lines that end elsewhere than between elements.
 
-    With `commas`, those behind last elements stay, which tell a formatter to give each element a line.
+    With `commas`, those behind last elements stay, which tell a formatter to give each element a line; without, only
+    where each had one.
     """
     if "\n" not in source(node) or any(comments_in(node)):
         return node
@@ -31,16 +32,23 @@ def _has_breaks(node: cst.CSTNode) -> bool:
 
 def _elements(parts: Sequence[Parted], *, trailing: bool) -> list[Parted]:
     """The elements of brackets with a space between them; with `trailing`, the last comma is kept."""
-    found = []
+    found, own = [], len(parts) > 1 and all(map(_ends_line, parts))
     for index, part in enumerate(parts):
         comma, last = part.comma, index + 1 == len(parts)
         if isinstance(comma, cst.Comma):
             kept = comma.with_changes(whitespace_before=NOTHING, whitespace_after=NOTHING if last else SPACE)
-            part = part.with_changes(comma=kept if trailing or not last else cst.MaybeSentinel.DEFAULT)
+            if last and own:
+                kept = OwnLines(kept.whitespace_before, kept.whitespace_after)
+            part = part.with_changes(comma=kept if trailing or own or not last else cst.MaybeSentinel.DEFAULT)
         if isinstance(part, cst.Arg):
             part = part.with_changes(whitespace_after_arg=NOTHING)
         found.append(part)
     return found
+
+
+def _ends_line(part: Parted) -> bool:
+    """Whether a line ends behind the comma of an element."""
+    return isinstance(part.comma, cst.Comma) and isinstance(part.comma.whitespace_after, cst.ParenthesizedWhitespace)
 
 
 class _Joiner(cst.CSTTransformer):

@@ -20,6 +20,12 @@ from jaxmigrate.codemod.marks import MARKS, is_mark, without_marks
 from jaxmigrate.codemod.style import Style
 
 _PRINTER = cst.Module(body=())
+
+
+class OwnLines(cst.Comma):
+    """The comma behind the last of elements that stood on a line each, which they keep wherever they go."""
+
+
 _Node = TypeVar("_Node", bound=cst.BaseExpression)
 
 
@@ -112,9 +118,10 @@ def fitted(node: cst.BaseExpression, room: Room) -> cst.BaseExpression:
         name, value = node.args
         return node.with_changes(args=(name, value.with_changes(value=fitted(value.value, room))))
     text = source(node)
-    exploded = not room.style.fills and _is_exploded(node, text)
+    exploded = _is_exploded(node, text, room.style)
     if isinstance(node, cst.FormattedString) or (fits(text, room) and not exploded):
         return node
+    room = _for_own_lines(node, room)
     if isinstance(node, cst.Call):
         return _call(node, room)
     if isinstance(node, cst.Tuple) and node.lpar and node.elements:
@@ -135,15 +142,31 @@ def may_be_exploded(text: str) -> bool:
     return any(end in text for end in (",)", ",]", ",}"))
 
 
-def _is_exploded(node: cst.CSTNode, text: str) -> bool:
-    """Whether a comma behind the last element of brackets says that each has a line of its own, as Black reads it."""
+def _is_exploded(node: cst.CSTNode, text: str, style: Style) -> bool:
+    """Whether a comma behind the last element of brackets says that each has a line of its own, as Black reads it.
+
+    In a file that fills its lines, only where its author gave each element one.
+    """
     if not may_be_exploded(text):
         return False
+    comma = _last_comma(node)
+    if isinstance(comma, OwnLines) or (isinstance(comma, cst.Comma) and not style.fills):
+        return True
+    return any(_is_exploded(child, text, style) for child in node.children)
+
+
+def _last_comma(node: cst.CSTNode) -> object:
+    """What stands behind the last element of brackets; nothing behind the only one of a tuple, which needs it."""
     elements = node.args if isinstance(node, cst.Call) else getattr(node, "elements", ())
     alone = isinstance(node, cst.Tuple) and len(elements) == 1
-    if elements and isinstance(elements[-1].comma, cst.Comma) and not alone:
-        return True
-    return any(_is_exploded(child, text) for child in node.children)
+    return elements[-1].comma if elements and not alone else None
+
+
+def _for_own_lines(node: cst.CSTNode, room: Room) -> Room:
+    """The room of brackets whose author gave each element a line, also in a file that fills others."""
+    if not (room.style.fills and isinstance(_last_comma(node), OwnLines)):
+        return room
+    return replace(room, style=replace(room.style, fills=False, hangs=False))
 
 
 def _inside(node: cst.BaseExpression, room: Room) -> cst.BaseExpression:
@@ -200,7 +223,7 @@ def _call(node: cst.Call, room: Room) -> cst.Call:
         return hugging
     inside, end = room.inside(), room.last()
     whole = ", ".join(source(arg) for arg in parts)
-    exploded = not room.style.fills and _is_exploded(node, source(node))
+    exploded = _is_exploded(node, source(node), room.style)
     if not exploded and fits(whole, end if room.style.hangs else replace(inside, behind=0)):
         args: Sequence[cst.Arg] = [
             arg.with_changes(comma=_comma(" ") if i + 1 < len(parts) else cst.MaybeSentinel.DEFAULT)
@@ -269,7 +292,7 @@ def _tuple(node: cst.Tuple, room: Room) -> cst.Tuple:
     inside, last = room.inside(), room.last()
     parts = [e.with_changes(comma=cst.MaybeSentinel.DEFAULT) for e in node.elements]
     whole = ", ".join(source(e.value) for e in parts)
-    if fits(whole, last) and len(parts) > 1 and not _is_exploded(node, source(node)):
+    if fits(whole, last) and len(parts) > 1 and not _is_exploded(node, source(node), room.style):
         ends: Sequence[cst.BaseParenthesizableWhitespace] = [cst.SimpleWhitespace(" ")] * (len(parts) - 1)
         values = [e.value for e in parts]
     else:

@@ -36,6 +36,7 @@ from jaxmigrate.program.values import External
 
 ARRAY_METHODS = frozenset({"astype", "dtype", "item", "mean", "sum", "tolist"})
 KEPT = ("jax.numpy.stack", "jax.numpy.broadcast_to", "jax.lax.broadcast")  # which keep weak types
+STACKS = "flax.training.common_utils.stack_forest"
 BROADCAST = "jaxline.utils.bcast_local_devices"
 
 
@@ -398,9 +399,8 @@ class ArrayWriter:
         if isinstance(node.func, ast.Attribute):
             text = f"$owner.stack_forest({self._jax}.device_get($x))"
             return Replace(node, code(text, owner=node.func.value, x=node.args[0]))
-        numpy = self.names.of("numpy")
-        text = f"{self._jax}.tree.map(lambda *xs: {numpy}.stack(xs), *{self._jax}.device_get($x))"
-        return Replace(node, code(text, x=node.args[0]))
+        stacks = self.names.of(STACKS)
+        return Replace(node, code(f"{stacks}({self._jax}.device_get($x))", x=node.args[0]))
 
     def _first(self, choice: OpChoice) -> Iterator[Operation]:
         op = choice.op

@@ -12,6 +12,8 @@ from jaxmigrate.program.trees import TREE_MAPS
 from jaxmigrate.program.values import External
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+DISPLAYS = ast.Dict | ast.List | ast.Tuple
+PICKLES = frozenset({"pickle.dump", "pickle.dumps"})  # of an array, what numpy makes of it
 MANY = ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
@@ -44,10 +46,13 @@ def _tree_map(node: ast.expr, resolver: Resolver, module: Module) -> ast.Call | 
 def is_only_read(node: ast.expr, resolver: Resolver, module: Module) -> bool:
     """Whether all that becomes of an expression of a function is that its arrays are copied to the host.
 
-    It may have a name until then, `metrics = unreplicate(metrics)`, or be taken apart.
+    It may have a name until then, `metrics = unreplicate(metrics)`, or be taken apart, or stand in a display.
     """
     if _is_read(node, resolver, module):
         return True
+    held = module.table.parents.get(node)
+    if isinstance(held, DISPLAYS) and not (isinstance(held, ast.Dict) and node in held.keys):
+        node = held
     statement = module.table.parents.get(node)
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or statement.value is not node:
         return False
@@ -95,7 +100,7 @@ def _binds(target: ast.expr, name: str) -> bool:
 
 def _is_read(node: ast.expr, resolver: Resolver, module: Module) -> bool:
     parent = module.table.parents.get(node)
-    if is_fetched(resolver, node, module):
+    if is_fetched(resolver, node, module) or _is_pickled(node, resolver, module):
         return True
     if isinstance(parent, ast.Subscript) and parent.value is node:
         return _is_read(parent, resolver, module)
@@ -107,3 +112,11 @@ def _is_read(node: ast.expr, resolver: Resolver, module: Module) -> bool:
     return (isinstance(value, External) and value.name in FETCHES) or (
         use is not None and is_fetched(resolver, use, module)
     )
+
+
+def _is_pickled(node: ast.expr, resolver: Resolver, module: Module) -> bool:
+    parent = module.table.parents.get(node)
+    if not isinstance(parent, ast.Call) or parent.args[:1] != [node]:
+        return False
+    value = resolver.value(parent.func, module)
+    return isinstance(value, External) and value.name in PICKLES

@@ -76,12 +76,16 @@ def _quote(module: Module) -> str:
 
 
 def _fills(module: Module) -> bool:
-    """Whether brackets on several lines have lines with more than one element, which no formatter like Black leaves."""
-    found = 0
+    """Whether brackets on several lines have lines with more than one element, which no formatter like Black leaves.
+
+    Where twice as many have a line for each, these show how the file is written.
+    """
+    found = exploded = 0
     for node in module.nodes:
         lines = [element.lineno for element in _elements(node)]
         found += 1 < len(set(lines)) < len(lines)
-    return found >= FEW
+        exploded += 1 < len(set(lines)) == len(lines)
+    return found >= FEW and 2 * found >= exploded
 
 
 def _hangs(module: Module) -> tuple[bool, str]:

@@ -8,6 +8,7 @@ from jaxmigrate.migrate import fix_files
 from tests.migrate.forms.running import Program, run, run_in_processes
 
 PROGRAM = """
+import pickle
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -41,6 +42,9 @@ READ = {
     "    logs.append(one['loss'].item())",
     "taken apart": "logs.append(float(jax_utils.unreplicate(metrics)['loss']))",
     "mapped": "logs.append(jax.tree.map(lambda x: np.asarray(x), jax_utils.unreplicate(metrics)))",
+    "pickled": "logs.append(pickle.loads(pickle.dumps(jax_utils.unreplicate(metrics))))",
+    "pickled with others": "one = {'metrics': jax_utils.unreplicate(metrics), 'step': 3}\n"
+    "logs.append(pickle.loads(pickle.dumps(one)))",
     "mapped by a function": "logs.append(jax.tree.map(np.asarray, jax_utils.unreplicate(metrics)))",
 }
 KEPT = {
@@ -52,6 +56,7 @@ KEPT = {
     "one = jax_utils.unreplicate(metrics)\nlogs.append(float(one['loss']))",
     "seen in the next round, where another is bound above": "one = {'loss': jnp.zeros(())}\nfor _ in range(2):\n"
     "    logs.append(one['loss'] * 2)\n    one = jax_utils.unreplicate(metrics)\nlogs.append(float(one['loss']))",
+    "pickled and kept": "one = [jax_utils.unreplicate(metrics)]\npickle.dumps(one)\nlogs.append(one)",
     "seen in a function": "one = jax_utils.unreplicate(metrics)\nlogs.append((lambda: one['loss'] * 2)())",
 }
 FUSED = {

@@ -462,6 +462,8 @@ def test_a_file_has_only_what_it_needs_of_a_shared_function() -> None:
         ("f(a,\n  b, c)\n", False),
         ("f(\n    a, b, c\n)\ng(\n    a,\n    b,\n)\n", False),
         ("def f(a, b,\n      c):\n    return [1, 2,\n        3]\n", True),
+        ("f(a,\n  b, c)\ng(1, 2,\n  3)\n" + "h(\n    a,\n    b,\n)\n" * 4, True),
+        ("f(a,\n  b, c)\ng(1, 2,\n  3)\n" + "h(\n    a,\n    b,\n)\n" * 5, False),
     ],
 )
 def test_a_file_shows_whether_it_fills_its_lines(text: str, fills: bool) -> None:
@@ -476,6 +478,25 @@ def test_a_file_that_fills_its_lines_goes_on_doing_so() -> None:
     assert "in_specs=P('i'),\n            out_specs=P('i'), check_vma=False\n" in filled
     assert "in_specs=P('i'),\n            out_specs=P('i'),\n            check_vma=False,\n" in plain
     assert Style().fills is False
+
+
+EACH = """\
+        functools.partial(
+            the_step,
+            scale=2.0,
+            axis="i",
+        ),
+"""
+
+
+def test_arguments_with_a_line_each_keep_theirs_in_a_file_that_fills_its_lines() -> None:
+    shape = "import functools\nimport jax\nSIZES = [64, 128,\n         256]\nNAMES = ['a', 'b',\n         'c']\n"
+    step = "def the_step(x, scale, axis):\n    return jax.lax.psum(x * scale, axis)\n\n"
+    text = f"{shape}{step}def main(x):\n    p_step = jax.pmap(\n{EACH}        axis_name='i')\n    return p_step(x), N\n"
+    after = fix_files({"main.py": f"{text}N = jax.device_count()\n"})["main.py"]
+    own = [line.strip() for line in EACH.splitlines()]
+    lines = [line.strip() for line in after.splitlines()]
+    assert lines[lines.index(own[0]) :][: len(own)] == own
 
 
 @pytest.mark.parametrize(("own", "array"), [("", True), ("class Metrics:\n    def mean(self): ...\n", False)])

@@ -233,6 +233,16 @@ def test_the_module_of_the_project_has_its_place_among_imports(imports: str, exp
     assert expected in after["tools/data.py"], after["tools/data.py"]
 
 
+@pytest.mark.parametrize("below", ["import models\n", "from models import net\nimport tools\n"])
+def test_numpy_is_imported_beside_jax(below: str) -> None:
+    head = f"import jax\nfrom flax import jax_utils\nimport optax\n\n{below}"
+    step = "\n\np = jax.pmap(lambda x: jax.lax.pmean(x, 'i'), 'i')\n"
+    text = f"{head}{step}\n\ndef main(x):\n    return p(jax_utils.replicate(x))[0]\n"
+    imports, _, rest = fix_files({"main.py": text}, "auto")["main.py"].partition("import optax\n\n")
+    assert "import numpy as np\n" in imports
+    assert rest.startswith(f"{below}\n\n")
+
+
 def test_an_import_that_another_module_leans_on_stays() -> None:
     files = {"a.py": "from jax import pmap\np = pmap(abs)\n", "b.py": "import a\nfrom a import pmap as q\nr = [q]\n"}
     assert "from jax import pmap" in fix_files(files)["a.py"]

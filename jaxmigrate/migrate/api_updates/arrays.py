@@ -29,20 +29,7 @@ CLIP = "jax.numpy.clip(a_min)"
 BOUNDS = {"a_min": "min", "a_max": "max"}
 SPLITS = named("splits-raw")
 SHARDED = "jax.device_put_sharded"
-PUT = {
-    "jax.device_put_replicated": (
-        "_put_replicated",
-        "x",
-        "Puts a copy of each array on each device, along a new leading axis.",
-        ("leaf", "", "device in devices", "x"),
-    ),
-    SHARDED: (
-        "_put_sharded",
-        "shards",
-        "Puts one tree on each device, along a new leading axis.",
-        ("*leaves", "each = zip(leaves, devices, strict=True)", "leaf, device in each", "*shards"),
-    ),
-}
+PUT = {"jax.device_put_replicated": "_put_replicated", SHARDED: "_put_sharded"}
 
 
 def called(use: OldReference) -> ast.Call | None:
@@ -64,21 +51,35 @@ def put_name(desk: RewriteContext, use: OldReference) -> str | None:
         return None
     if _keys_of(desk, use) is not None:
         return desk.name_of("jax.device_put", use.node, use.node)
-    name, parameter, told, (leaves, first, each, trees) = PUT[use.row.name]
+    written = _put_sharded if use.row.name == SHARDED else _put_replicated
+    return desk.helper(PUT[use.row.name], written(jax, mesh, spec, sharding), use.node)
+
+
+def _put_replicated(jax: str, mesh: str, spec: str, sharding: str) -> list[str]:
+    return [
+        "def _put_replicated(x, devices):",
+        '    """Puts a copy of each array on each device, along a new leading axis."""',
+        f'    mesh = {mesh}(devices, ("devices",))',
+        f"    x = {jax}.device_put(x, {sharding}(mesh, {spec}()))",
+        f'    expand = {jax}.shard_map(lambda x: x[None], mesh=mesh, in_specs={spec}(), out_specs={spec}("devices"))',
+        f"    return {jax}.tree.map(expand, x)",
+    ]
+
+
+def _put_sharded(jax: str, mesh: str, spec: str, sharding: str) -> list[str]:
     made = f"{jax}.make_array_from_single_device_arrays"
-    lines = [
-        f"def {name}({parameter}, devices):",
-        f'    """{told}"""',
+    return [
+        "def _put_sharded(shards, devices):",
+        '    """Puts one tree on each device, along a new leading axis."""',
         f'    sharding = {sharding}({mesh}(devices, ("devices",)), {spec}("devices"))',
         "",
-        f"    def put({leaves}):",
-        *([f"        {first}"] if first else []),
-        f"        rows = [{jax}.device_put(leaf, device)[None] for {each}]",
+        "    def put(*leaves):",
+        "        each = zip(leaves, devices, strict=True)",
+        f"        rows = [{jax}.device_put(leaf, device)[None] for leaf, device in each]",
         f"        return {made}((len(rows), *rows[0].shape[1:]), sharding, rows)",
         "",
-        f"    return {jax}.tree.map(put, {trees})",
+        f"    return {jax}.tree.map(put, *shards)",
     ]
-    return desk.helper(name, lines, use.node)
 
 
 def put_keys(desk: RewriteContext, use: OldReference) -> None:

@@ -20,7 +20,7 @@ from jaxmigrate.program.modules import Module, parse_module
 from jaxmigrate.program.operations import After, DropStatement, Import, Operation, Replace, code
 
 NUMPY = "jax.numpy"
-HELPERS = frozenset(name for name, *_ in PUT.values())
+HELPERS = frozenset(PUT.values())
 
 
 def with_shared_helpers(
