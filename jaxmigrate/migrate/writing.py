@@ -50,6 +50,7 @@ from jaxmigrate.migrate.site_calls import arguments_of
 from jaxmigrate.migrate.site_maps import of_choice, of_site
 from jaxmigrate.migrate.stable_names import StableNames
 from jaxmigrate.migrate.style import style_of
+from jaxmigrate.migrate.unasked_axes import is_unasked
 from jaxmigrate.program.modules import Module, Project
 from jaxmigrate.program.operations import (
     Define,
@@ -355,15 +356,17 @@ class ProjectWriter:
     def _has_own_devices(self, plan: MapPlan) -> bool:
         """Whether each process can map its rows over devices of its own, which is what pmap does then.
 
-        So it is where it is given these, or where its axis has no name: no collective can ask for those of others. What
-        has no rows may come from a map over all processes, where some give such.
+        So it is where it is given these, or where its axis has no name or one that nothing in it can say: no collective
+        can ask for those of others. What has no rows may come from a map over all processes, where some give such.
         """
         if not self.around.processes or plan.choice is not None or plan.by_rows:
             return False
         if plan.devices is not None:
             argument = plan.site.keyword("devices")
             return argument is not None and all(map(_is_local, self.resolver.argument_values(argument)))
-        return axis_of(plan.site, self.resolver) is None and (plan.takes_rows or not self._has_shared())
+        if not (plan.takes_rows or not self._has_shared()):
+            return False
+        return axis_of(plan.site, self.resolver) is None or is_unasked(plan.site, self.resolver)
 
     def _has_shared(self) -> bool:
         """Whether some array may lie on all devices of the program as one."""

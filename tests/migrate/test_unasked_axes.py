@@ -1,0 +1,140 @@
+"""Maps whose axis no collective asks for run over the devices of their process; traps keep to all devices.
+
+Each program runs before and after, as two processes too.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from jaxmigrate.migrate import fix_files
+from tests.migrate.forms.running import Program, run, run_in_processes
+
+PROGRAM = """
+import functools
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+AXES = ("data", "model")
+
+def mean(x, axis):
+    return jax.lax.pmean(x, axis)
+
+def train_step(w, x):
+    return w - mean(x.sum(0) * w, "data")
+
+def decode(w, x):
+    return jnp.tanh(x * w)
+
+def given(f, w, x):
+    return f(w * x)
+
+MORE
+p_train_step = jax.pmap(train_step, axis_name="data")
+
+def main():
+    n = jax.local_device_count()
+    w = jnp.arange(n * 1.0) / 7 + jax.process_index()
+    x = np.arange(n * 3, dtype=np.float32).reshape(n, 3) / 5 + jax.process_index()
+    decoded = jax.pmap(DECODE, axis_name="data")(w, x)
+    for _ in range(2):
+        w = p_train_step(w, x[:, :1])
+    return decoded, w
+"""
+TOLD = """
+def told(w, x, axis="data"):
+    return jax.lax.psum(w * x, axis)
+"""
+NET = """
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return jax.lax.pmean(x, "data") if self.is_mutable_collection("seen") else x
+"""
+READ = """
+class Read:
+    def __init__(self, fun, axis):
+        self.fun, self.axis = fun, axis
+
+    def __call__(self, w, x):
+        return self.fun(w * x, self.axis)
+"""
+DECODER = """
+class Decoder:
+    def decode(self, w, x):
+        return w * x
+
+    def train(self, w, x):
+        return mean(w * x, "data")
+
+    def run(self, w, x):
+        return jax.pmap(self.train, axis_name="data")(w, x)
+"""
+OWN = {
+    "a function": ("", "decode"),
+    "a lambda": ("", "lambda w, x: w + x"),
+    "a partial": ("", "functools.partial(given, jnp.sin)"),
+    "a string that is looked up": ('SCALE = {"model": 2.0}["model"] if AXES[0] == "data" else 1.0', "decode"),
+    "a method": (DECODER, "Decoder().decode"),
+    "what another map decorates": (
+        '@functools.partial(jax.pmap, axis_name="data")\ndef p_sum(x):\n    return jax.lax.psum(x, "data")\n',
+        "decode",
+    ),
+}
+TRAPS = {
+    "a collective": ("", 'lambda w, x: jax.lax.psum(w * x, "data")'),
+    "a function that another map runs": ("", "lambda w, x: train_step(w, x[None])"),
+    "a default": (TOLD, "told"),
+    "a constant": ('AXIS = "data"', "lambda w, x: mean(w * x, AXIS)"),
+    "a tuple": ("", "lambda w, x: mean(w * x, AXES[0])"),
+    "an object": (READ, 'Read(mean, "data")'),
+    "a method of a class": (NET, "lambda w, x: Net().apply({}, w * x, mutable=['seen'])[0]"),
+    "a function that is given": (
+        'def over(x):\n    return mean(x, "data")\n',
+        "functools.partial(given, over)",
+    ),
+    "a function by its name": ('def over(x):\n    return mean(x, "data")\n', 'lambda w, x: globals()["over"](w * x)'),
+    "an index": ("", 'lambda w, x: w * x + jax.lax.axis_index("data")'),
+}
+PROGRAMS = {**OWN, **TRAPS}
+
+
+def before(name: str) -> str:
+    more, decode = PROGRAMS[name]
+    text = PROGRAM if name == "a tuple" else PROGRAM.replace('"data", "model"', '"rows", "model"')
+    return text.replace("MORE", more).replace("DECODE", decode)
+
+
+@pytest.fixture(scope="module")
+def after() -> dict[str, str]:
+    return {name: fix_files({"main.py": before(name)})["main.py"] for name in PROGRAMS}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_a_map_that_asks_for_no_other_rows_stays_within_its_process(name: str, after: dict[str, str]) -> None:
+    assert "get_mesh().local_mesh" in after[name]
+    assert after[name].count("@host_local") == 1 + ("decorates" in name)
+
+
+@pytest.mark.parametrize("name", TRAPS)
+def test_what_may_ask_for_other_rows_has_all_devices(name: str, after: dict[str, str]) -> None:
+    assert "local_mesh" not in after[name]
+
+
+@pytest.mark.parametrize("runs", [run, pytest.param(run_in_processes, id="in processes")])
+def test_both_agree(runs: object, after: dict[str, str]) -> None:
+    assert callable(runs)
+    programs = [Program(name, {"main.py": before(name)}, {"main.py": after[name]}) for name in PROGRAMS]
+    verdicts = list(runs(programs))
+    assert all(v.verdict == "agrees" for v in verdicts), [(v.name, v.text[:2000]) for v in verdicts]
+
+
+def test_a_function_that_is_imported_by_another_name_may_be_called_by_it() -> None:
+    steps = 'import jax\n\ndef over(x):\n    return jax.lax.pmean(x, "data")\n\np = jax.pmap(over, axis_name="data")\n'
+    for how in ("import over as f", "import over"):
+        name = how.split()[-1]
+        text = f"import jax\nfrom steps {how}\n\nq = jax.pmap(lambda x: {name}(x), axis_name='data')\n"
+        files = {"steps.py": steps, "main.py": f"{text}N = jax.process_count()\n"}
+        assert "local" not in fix_files(files)["main.py"].replace("host_local", "")
