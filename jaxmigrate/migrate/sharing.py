@@ -479,7 +479,10 @@ def _host_local_call(names: FileNames, wanted: Wanted, mesh: str, usual: str, *,
         for name, is_said in (("in_specs", wanted.with_in_specs), ("out_specs", wanted.with_out_specs))
     }
     to_global = f"{multihost}.host_local_array_to_global_array"
-    if kwargs:
+    together = bool(kwargs) and not (wanted.with_scalars or wanted.with_in_specs)
+    if together:
+        yield f"        args, kwargs = {to_global}((args, kwargs), {own}, {usual})"
+    elif kwargs:
         yield f"        kwargs = {to_global}(kwargs, {own}, {usual})"
     if wanted.with_scalars and wanted.with_in_specs:
         one = f'to_global(x, {own}, spec) if hasattr(x, "shape") else x'
@@ -492,7 +495,7 @@ def _host_local_call(names: FileNames, wanted: Wanted, mesh: str, usual: str, *,
     elif wanted.with_scalars:
         one = f'{to_global}(x, {own}, {usual}) if hasattr(x, "shape") else x'
         yield f"        args = {jax}.tree.map(lambda x: {one}, args)"
-    else:
+    elif not together:
         yield f"        args = {to_global}(args, {own}, {specs['in_specs']})"
     yield from _host_local_rows(names, wanted, own, specs["out_specs"], f"mapped(*args{kwargs})")
     yield ""

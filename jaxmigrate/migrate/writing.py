@@ -6,7 +6,7 @@ import ast
 import functools
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -385,7 +385,7 @@ class ProjectWriter:
             return of_choice(choice, self.resolver, site.module)
         fixed = (has_fixed_rows(one, module) for one, module in arguments_of(site, self.resolver))
         all_devices = self._counts_devices(site) and not any(fixed)
-        return of_site(site, self.resolver, self.default_axis, all_devices=all_devices)
+        return of_site(site, self.resolver, self._axis_of_others(site.module), all_devices=all_devices)
 
     def _counts_devices(self, site: MappedSite) -> bool:
         """Whether a file's maps run on all devices: it counts them, or others that mention it do, and takes no part.
@@ -404,14 +404,21 @@ class ProjectWriter:
             self._counted[module] = counted and not part
         return self._counted[module]
 
+    def _axis_of_others(self, module: Module) -> str:
+        """A name for the axes without one of a file: that of its others, where they have one in common."""
+        own = self._axes(site for site in self._own_sites() if site.module is module)
+        is_named = self.default_axis in self._axes(self._own_sites())
+        return next(iter(own)) if len(own) == 1 and is_named else self.default_axis
+
+    def _axes(self, sites: Iterable[MappedSite]) -> Counter[str]:
+        """The names of the axes of sites, with how many have each."""
+        found = (axis_of(site, self.resolver) for site in sites)
+        return Counter(a.value for a in found if isinstance(a, Constant) and isinstance(a.value, str))
+
     def _default_axis(self) -> str:
         """A name for axes without one: that of the others, unless some code may ask whether it is bound."""
         texts = [m.text for m in self.project.named]
-        known = Counter(
-            axis.value
-            for site in self._own_sites()
-            if isinstance(axis := axis_of(site, self.resolver), Constant) and isinstance(axis.value, str)
-        )
+        known = self._axes(self._own_sites())
         if known and not any("NameError" in text for text in texts):
             return known.most_common(1)[0][0]
         for name in DEFAULT_AXES:
