@@ -366,7 +366,9 @@ class ProjectWriter:
             return argument is not None and all(map(_is_local, self.resolver.argument_values(argument)))
         if not (plan.takes_rows or not self._has_shared()):
             return False
-        return axis_of(plan.site, self.resolver) is None or is_unasked(plan.site, self.resolver)
+        if axis_of(plan.site, self.resolver) is None:
+            return True
+        return self.around.several and is_unasked(plan.site, self.resolver)
 
     def _has_shared(self) -> bool:
         """Whether some array may lie on all devices of the program as one."""
