@@ -480,6 +480,15 @@ def test_a_file_that_fills_its_lines_goes_on_doing_so() -> None:
     assert Style().fills is False
 
 
+def test_an_axis_without_a_name_takes_that_of_its_own_file() -> None:
+    maps = "import jax\np = jax.pmap(lambda x: jax.lax.psum(x, 'AXIS'), 'AXIS')\n"
+    one = f"{maps}q = jax.pmap(lambda x: jax.lax.psum(2 * x, 'AXIS'), 'AXIS')\n".replace("AXIS", "i")
+    two = f"{maps}import one\nr = jax.pmap(lambda x: 2 * x)\nN = jax.device_count()\n".replace("AXIS", "j")
+    after = fix_files({"one.py": one, "two.py": two})["two.py"]
+    assert "get_mesh('i')" not in after
+    assert after.count("get_mesh('j')") == 2
+
+
 EACH = """\
         functools.partial(
             the_step,
