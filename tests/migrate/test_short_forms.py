@@ -448,7 +448,8 @@ def test_files_that_no_import_can_name_are_scripts(tmp_path: Path) -> None:
 def test_a_file_has_only_what_it_needs_of_a_shared_function() -> None:
     """Another program of the same run may need more of it."""
     guard = "import jax\nN = jax.device_count(), jax.process_index()\n"
-    one = guard + "def f(x, n): return jax.lax.psum(x, 'i') * n\nRESULT = jax.pmap(f, 'i', static_broadcasted_argnums=1)(X, 2)\n"
+    call = "jax.pmap(f, 'i', static_broadcasted_argnums=1)(X, 2)"
+    one = guard + f"def f(x, n): return jax.lax.psum(x, 'i') * n\nRESULT = {call}\n"
     two = guard + "def g(x): return jax.lax.psum(x, 'j')\nRESULT = jax.pmap(g, 'j')(X)\n"
     after = fix_files({"one/main.py": one, "two/main.py": two})
     assert "def host_local(mapped):\n" in after["one/main.py"]
