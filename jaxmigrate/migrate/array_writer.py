@@ -12,7 +12,8 @@ from jaxmigrate.flow.layout.choices import OpChoice
 from jaxmigrate.flow.layout.idioms import CONSTANTS, TILES, Idioms, shape_of_constant
 from jaxmigrate.flow.layout.model import Op
 from jaxmigrate.flow.layout.objects import REPLACES
-from jaxmigrate.flow.layout.operations import COPIED, OBSERVED, PRESUMED, WITHIN, is_fetched
+from jaxmigrate.flow.layout.operations import COPIED, OBSERVED, PRESUMED, WITHIN, is_converted, is_fetched
+from jaxmigrate.flow.layout.values import Numpys
 from jaxmigrate.migrate import placing, size_texts
 from jaxmigrate.migrate.keys import key_fields
 from jaxmigrate.migrate.names import FileNames
@@ -448,13 +449,20 @@ class ArrayWriter:
         return not any(f"def {reads.attr}(" in module.text for module in self.resolver.project.named)
 
     def _one_of(self, choice: OpChoice) -> str:
-        """What becomes of one array of which device 0's slice was taken."""
+        """What becomes of one array of which device 0's slice was taken; one number of NumPy's is no array."""
+        one = self._array_of(choice)
+        unlike = choice.op.numpys is Numpys.FETCHED and not is_converted(self.resolver, choice.op.node, self.module)
+        return f"{one}[()]" if unlike else one
+
+    def _array_of(self, choice: OpChoice) -> str:
         numpy = self._numpy_of(choice.op.operand)
         copied = choice.donated or self.program.gives_up
         if choice.op.fetched or (not copied and is_only_read(choice.op.node, self.resolver, self.module)):
             return "{}"
         from_one = self.program.placed and placing.takes_from_one(self.resolver, choice.op.node, self.module)
         local = self.program.guarded or from_one
+        if numpy is None and choice.op.numpys is Numpys.FETCHED:
+            return "{}.copy()" if copied else "{}"
         one = "{}.addressable_data(0)" if local and numpy is None and not choice.for_all else "{}"
         return f"{numpy or self.names.of('jax.numpy')}.copy({one})" if copied else one
 

@@ -14,6 +14,7 @@ from jaxmigrate.flow.layout import (
     loaded_modules,
     methods,
     module_variables,
+    numpys,
     sizes,
 )
 from jaxmigrate.flow.layout.causes import Stacked
@@ -252,10 +253,12 @@ def _tree_attribute(it: Interpreter, owner: Ref, name: str, node: ast.Attribute,
     if _is_called(node, frame.module):
         it.looks.receivers[node] = owner
         return func(Method(node))
+    if name == "dtype" and not numpys.keeps_type(it, owner, "has .dtype read", node, frame):
+        return PLAIN
     if name in SAME_FOR_BOTH or sizes.read(it, owner, node, frame):
         return PLAIN
     if name in ARRAY_ATTRIBUTES or class_index.is_property(it, name):
         it.block_all([owner], Stacked.READ_ON_HOST.reason(f"has .{name} read"), node, frame.module)
         return PLAIN
     shape = owner.shape.fields.get(name) if owner.shape is not None and owner.shape.fields is not None else None
-    return Ref(owner.group if owner.is_array else owner.group.field(name), shape)
+    return owner.part(shape, group=owner.group if owner.is_array else owner.group.field(name))

@@ -148,19 +148,19 @@ def _of_tree(it: Interpreter, owner: Ref, name: str, given: Given, node: ast.exp
         case "values":
             it.changed |= owner.group.flatten()
             box = it.box("values", node)
-            it.fill(box, Ref(owner.group), node, frame.module)
+            it.fill(box, owner.part(), node, frame.module)
             return Seq(box)
         case "items" if not given.positional:
             it.changed |= owner.group.flatten()
             box = it.box("items", node)
-            it.fill(box, Tup((PLAIN, Ref(owner.group))), node, frame.module)
+            it.fill(box, Tup((PLAIN, owner.part())), node, frame.module)
             return Seq(box)
         case "get" | "pop" if given.positional:
             key = node.args[0] if isinstance(node, ast.Call) and node.args else None
             known = isinstance(key, ast.Constant) and isinstance(key.value, str) and fields is not None
             shape = fields.get(key.value) if known and fields is not None else None  # type: ignore[union-attr]
             it.changed |= owner.group.flatten()
-            found: Abstract = Ref(owner.group, shape)
+            found: Abstract = owner.part(shape)
             for default in given.positional[1:]:
                 found = it.join(found, default, node, frame.module)
             return found

@@ -242,7 +242,7 @@ def _spread(it: Interpreter, value: Abstract, node: ast.Dict, frame: Frame) -> N
                 it.fill(box, one, node, frame.module, name)
         case Ref():
             it.changed |= value.group.flatten()
-            it.fill(box, Ref(value.group), node, frame.module)
+            it.fill(box, value.part(), node, frame.module)
         case Nothing():
             pass
         case _:

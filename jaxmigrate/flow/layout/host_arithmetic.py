@@ -12,10 +12,20 @@ import ast
 from collections.abc import Sequence
 from math import frexp
 
-from jaxmigrate.flow.layout import class_index, operations
+from jaxmigrate.flow.layout import class_index, numpys, operations
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given
-from jaxmigrate.flow.layout.values import NOTHING, PLAIN, Abstract, Nothing, Ref, groups_in, is_tracked
+from jaxmigrate.flow.layout.values import (
+    NOTHING,
+    PLAIN,
+    Abstract,
+    Nothing,
+    Numpys,
+    Ref,
+    groups_in,
+    is_tracked,
+    numpys_in,
+)
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.syntax import has_stars
@@ -47,6 +57,8 @@ def computed(
     if not all(one is not None and is_number(it, one, frame.module) for one in plain):
         return None
     refs = [value for value in arrays if isinstance(value, Ref)]
+    if numpys_in(refs) is Numpys.MADE:
+        return None
     if not all(one.is_array for one in refs) or len(refs) < len(arrays):
         waits = not it.final and not any(isinstance(one, Nothing) and one.none for one in arrays)
         return NOTHING if waits and all(one.is_array for one in refs) else None
@@ -57,7 +69,7 @@ def computed(
     for one in refs:
         it.changed |= one.group.flatten()
         it.changed |= group.unify(one.group)
-    return Ref(group, leaf=True)
+    return Ref(group, leaf=True, numpys=numpys_in(refs))
 
 
 def _divides(it: Interpreter, node: ast.expr, module: Module) -> bool:
@@ -147,6 +159,8 @@ def _operands(given: Given) -> list[tuple[Abstract, ast.expr | None]]:
 
 def flat(it: Interpreter, owner: Ref, node: ast.expr, frame: Frame) -> Abstract:
     """All elements of an array in another shape."""
+    if not numpys.keeps_type(it, owner, "is reshaped", node, frame):
+        return PLAIN
     it.changed |= owner.group.flatten()
     it.changed |= it.joined_group(FLAT, node, frame.context).unify(owner.group)
     if it.trust.likely:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import replace
 
 from jaxmigrate.flow.layout import (
     host_arithmetic,
     implicit_methods,
     module_variables,
+    numpys,
     operations,
     padding,
     projections,
@@ -45,6 +47,7 @@ from jaxmigrate.flow.layout.values import (
     Func,
     Mod,
     Nothing,
+    Numpys,
     Obj,
     Plain,
     Ref,
@@ -55,6 +58,7 @@ from jaxmigrate.flow.layout.values import (
     groups_in,
     is_tracked,
     leaves_plain,
+    numpys_in,
 )
 from jaxmigrate.program.functions import is_classmethod, is_static
 from jaxmigrate.program.library import named, starting
@@ -109,15 +113,15 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
     if name in FETCHES:
         it.lending.on_host.update(group for value in values for group in groups_in(value))
     if name in UNCHANGED and len(values) == 1:
-        return values[0]
+        return numpys.fetched(it, values[0], node, frame) if name in FETCHES else values[0]
     if name in CASTS and len(values) == 2 and not given.named:
         return values[1]
     if name in LIKE and len(values) == 1 and not given.named and isinstance(values[0], Ref):
         it.changed |= values[0].group.flatten()
-        return Ref(values[0].group, leaf=True)
+        return _of_library(name, values[0].part(leaf=True))
     if name in COPIES and values and isinstance(values[0], Ref) and not any(map(is_tracked, values[1:])):
         it.changed |= values[0].group.flatten()
-        return Ref(values[0].group, values[0].shape, values[0].leaf)
+        return _of_library(name, values[0])
     if name in KEY_SPLITS and len(values) == 1 and not is_tracked(values[0]):
         return operations.rows(it, node, frame)
     if _gives_rows(it, name, node, frame) and not any(map(is_tracked, values)):
@@ -147,7 +151,7 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
     if name in TREE_LEAVES and len(values) == 1 and isinstance(values[0], Ref):
         it.changed |= values[0].group.flatten()
         box = it.box(node)
-        it.fill(box, Ref(values[0].group, leaf=True), node, frame.module)
+        it.fill(box, values[0].part(leaf=True), node, frame.module)
         return Seq(box)
     if (made := host_arithmetic.function(it, name, given, node, frame)) is not None:
         return made
@@ -311,7 +315,9 @@ def tree_map(it: Interpreter, given: Given, node: ast.expr, frame: Frame) -> Abs
     if isinstance(mapped, Ext) and mapped.name in FETCHES:
         it.lending.on_host.update(group for tree in trees for group in groups_in(tree))
     if alone and _hands_back(it, mapped):
-        return _as_tree(it, trees[0], node, frame)
+        tree = _as_tree(it, trees[0], node, frame)
+        fetched = isinstance(mapped, Ext) and mapped.name in FETCHES
+        return numpys.fetched(it, tree, node, frame) if fetched else tree
     if not any(is_tracked(tree) for tree in trees):
         if isinstance(mapped, Ext):
             return PLAIN
@@ -335,9 +341,16 @@ def _like(tree: Abstract, leaf: Abstract) -> Abstract:
     return Tup(tuple(part if isinstance(part, Nothing) else _like(part, leaf) for part in tree.parts), tree.names)
 
 
+def _of_library(name: str, value: Ref) -> Ref:
+    """Arrays as those of the library whose function gives them."""
+    if name.startswith("jax."):
+        return replace(value, numpys=Numpys.NO)
+    return replace(value, numpys=max(value.numpys, Numpys.FETCHED)) if name.startswith("numpy.") else value
+
+
 def _leafless(value: Abstract) -> Abstract:
     """A tree whose leaves are a value."""
-    return Ref(value.group) if isinstance(value, Ref) else value if isinstance(value, Nothing) else _plain(value)
+    return value.part() if isinstance(value, Ref) else value if isinstance(value, Nothing) else _plain(value)
 
 
 def _plain(value: Abstract) -> Abstract:
@@ -356,7 +369,7 @@ def _leaf(it: Interpreter, tree: Abstract, node: ast.expr, frame: Frame) -> Abst
         )
         return PLAIN
     group = it.group([tree])
-    return Ref(group, leaf=True) if group is not None else PLAIN
+    return Ref(group, leaf=True, numpys=numpys_in([tree])) if group is not None else PLAIN
 
 
 def _as_tree(it: Interpreter, tree: Abstract, node: ast.expr, frame: Frame) -> Abstract:
@@ -365,7 +378,7 @@ def _as_tree(it: Interpreter, tree: Abstract, node: ast.expr, frame: Frame) -> A
     if isinstance(tree, Tup):
         return Tup(tuple(_as_tree(it, part, node, frame) for part in tree.parts), tree.names)
     leaf = _leaf(it, tree, node, frame)
-    return Ref(leaf.group) if isinstance(leaf, Ref) else PLAIN
+    return leaf.part() if isinstance(leaf, Ref) else PLAIN
 
 
 def _hands_back(it: Interpreter, mapped: object) -> bool:

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 from jaxmigrate.flow.layout.causes import Reason
 from jaxmigrate.flow.layout.idioms import Kind
-from jaxmigrate.flow.layout.values import Abstract, Blocker, Group, same
+from jaxmigrate.flow.layout.values import Abstract, Blocker, Group, Numpys, same
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.scopes import Scope
 from jaxmigrate.program.syntax import has_stars
@@ -37,11 +37,12 @@ class Op:
     form: str = ""
     fetched: bool = False
     sorts: bool = False
+    numpys: Numpys = Numpys.NO
 
     @property
     def is_numpys(self) -> bool:
         """Whether it makes an array of numpy's, which is no array on devices yet."""
-        return self.kind == "replicate" and self.form.startswith("numpy.")
+        return self.kind == "replicate" and self.numpys is Numpys.MADE
 
 
 @dataclass(slots=True, eq=False)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from jaxmigrate.flow.layout import class_index
+from jaxmigrate.flow.layout import class_index, numpys
 from jaxmigrate.flow.layout.buffers import is_written
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.idioms import CONSTANTS, OF_ARRAY, REPLICATES, UNREPLICATE, Idiom, Kind
@@ -18,6 +19,7 @@ from jaxmigrate.flow.layout.values import (
     Blocker,
     Group,
     Nothing,
+    Numpys,
     Obj,
     Plain,
     Ref,
@@ -26,6 +28,7 @@ from jaxmigrate.flow.layout.values import (
     is_empty,
     is_tracked,
     leaves_plain,
+    numpys_in,
 )
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
@@ -51,11 +54,11 @@ def item(it: Interpreter, owner: Ref, node: ast.Subscript, key: object, frame: F
     shape = owner.shape
     if isinstance(key, str):
         it.changed |= owner.group.flatten()
-        return Ref(owner.group, shape.fields.get(key) if shape is not None and shape.fields is not None else None)
+        return owner.part(shape.fields.get(key) if shape is not None and shape.fields is not None else None)
     parts = shape.parts if shape is not None and not owner.is_array else None
     if isinstance(key, int) and parts is not None and -len(parts) <= key < len(parts):
         it.changed |= owner.group.flatten()
-        return Ref(owner.group, parts[key])
+        return owner.part(parts[key])
     if it.idioms.is_first(node.slice):
         if owner.is_array or _is_scalar_here(it, node, frame):
             return first(it, owner, node, node.value, "index", frame)
@@ -71,11 +74,11 @@ def item(it: Interpreter, owner: Ref, node: ast.Subscript, key: object, frame: F
         )
         return PLAIN
     if _is_within_first(node.slice, of_array=owner.is_array):
-        return first(it, Ref(owner.group, leaf=True), node, node.value, WITHIN, frame)
+        return first(it, owner.part(leaf=True), node, node.value, WITHIN, frame)
     if _is_behind_first(node.slice) and node not in it.operations.plain_indices:
         it.changed |= owner.group.flatten()
         record(it, "inner", node, node.value, owner.group, "", frame)
-        return Ref(owner.group, leaf=True)
+        return owner.part(leaf=True)
     it.block_all([owner], Stacked.READ_ON_HOST.reason("is indexed along its device axis"), node, frame.module)
     return PLAIN
 
@@ -158,6 +161,19 @@ def is_fetched(resolver: Resolver, node: ast.expr, module: Module) -> bool:
     return False
 
 
+def is_converted(resolver: Resolver, node: ast.expr, module: Module) -> bool:
+    """Whether a value is made a number of Python's, an array of NumPy's, or a part of either, where it stands."""
+    match module.table.parents.get(node):
+        case ast.BinOp() | ast.UnaryOp():
+            return True
+        case ast.Call(func=func):
+            value = resolver.value(func, module)
+            return is_fetched(resolver, node, module) and value != External("builtins.round")
+        case ast.FormattedValue(conversion=conversion):
+            return conversion == -1
+    return is_fetched(resolver, node, module)
+
+
 def record(
     it: Interpreter, kind: Kind, node: ast.expr, operand: ast.expr, group: Group, form: str, frame: Frame
 ) -> None:
@@ -214,6 +230,8 @@ def make(
     group = it.joined_group(kind, node)
     it.note_record(node, _class_of(it, value))
     record(it, kind, node, operand, group, form, frame)
+    op = it.operations.ops[node]
+    op.numpys = Numpys.NO if form in (OBSERVED, PRESUMED) else numpys.made(it, node, frame.module)
     if node in it.operations.twice:
         it.changed |= group.block(beside)
     written = form in ("reshape", "sizes", "product", "wider") or "numpy." in form
@@ -227,9 +245,9 @@ def make(
             it.changed |= group.flatten()
         groups = [group.field(str(i)) if apart else group for i in range(len(value.parts))]
         pairs = zip(value.parts, groups, strict=True)
-        return Tup(tuple(p if isinstance(p, Nothing) else Ref(c) for p, c in pairs), value.names)
+        return Tup(tuple(p if isinstance(p, Nothing) else Ref(c, numpys=op.numpys) for p, c in pairs), value.names)
     it.operations.made_whole.add(node)
-    made = Ref(group, leaf=leaf)
+    made = Ref(group, leaf=leaf, numpys=op.numpys)
     has_parts = any(name.isdigit() for name in group.find().fields)
     if kind != "replicate" or has_parts or not is_object(made, node, operand, frame.module):
         it.changed |= group.flatten()
@@ -279,6 +297,8 @@ def merge(it: Interpreter, value: Abstract, node: ast.expr, operand: ast.expr, f
 def _apart(
     it: Interpreter, kind: Kind, value: Abstract, node: ast.expr, operand: ast.expr, form: str, frame: Frame
 ) -> Abstract:
+    if not numpys.keeps_type(it, value, "is taken apart", node, frame):
+        return PLAIN
     if isinstance(value, Nothing) or (is_empty(value) and not it.final):
         return NOTHING
     if not is_tracked(value):
@@ -310,7 +330,9 @@ def _apart(
     if kind != "first" or not (isinstance(value, Ref) and is_object(value, node, operand, frame.module)):
         it.changed |= group.flatten()
     record(it, kind, node, operand, group, form, frame)
-    it.operations.ops[node].sorts |= has_own_order(value)
+    op = it.operations.ops[node]
+    op.sorts |= has_own_order(value)
+    op.numpys = max(op.numpys, numpys_in([value]))
     return Tup(tuple(PLAIN for _ in value.parts), value.names) if isinstance(value, Tup) else PLAIN
 
 
@@ -414,7 +436,11 @@ def put(it: Interpreter, value: Abstract, node: ast.expr, operand: ast.expr, fra
     assert group is not None
     it.changed |= group.flatten()
     record(it, "identity", node, operand, group, "tree", frame)
-    return value
+    return (
+        replace(value, numpys=Numpys.NO)
+        if isinstance(value, Ref) and numpys.made(it, node, frame.module) is Numpys.NO
+        else value
+    )
 
 
 def apply(it: Interpreter, idiom: Idiom, value: Abstract, node: ast.expr, frame: Frame) -> Abstract:

@@ -29,6 +29,7 @@ from jaxmigrate.flow.layout.values import (
     Tup,
     is_tracked,
     leaves_plain,
+    numpys_in,
 )
 
 MIXED_TREE = Stacked.MIXED.reason("is part of a pytree whose other arrays may have no device axis")
@@ -74,7 +75,7 @@ def unpack(
         case Ref(shape=shape) if shape is not None and shape.parts is not None and not starred:
             if len(shape.parts) == len(targets):
                 it.changed |= value.group.flatten()
-                return [Ref(value.group, part) for part in shape.parts]
+                return [value.part(part) for part in shape.parts]
     one = element(it, value, node, frame)
     others = it.box("starred", node)
     if starred:
@@ -147,7 +148,7 @@ def one_group(it: Interpreter, values: Sequence[Abstract], node: ast.AST, frame:
         it.block_all(values, MIXED_TREE, node, frame.module)
         return PLAIN
     group = it.group(tracked)
-    return Ref(group) if group is not None else PLAIN
+    return Ref(group, numpys=numpys_in(tracked)) if group is not None else PLAIN
 
 
 def merged(it: Interpreter, tree: Abstract, more: Abstract, node: ast.AST, frame: Frame) -> Abstract:

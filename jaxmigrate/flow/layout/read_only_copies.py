@@ -38,7 +38,7 @@ def lend(it: Interpreter, value: Abstract, place: ast.expr | None, frame: Frame)
         it.lending.loans[place] = Loan(place, frame.module, value.group, group)
     else:
         it.changed |= known.owner.unify(value.group)
-    return Ref(group, value.shape, value.leaf)
+    return value.part(value.shape, group=group, leaf=value.leaf)
 
 
 def note(it: Interpreter, place: ast.expr, value: Abstract) -> None:

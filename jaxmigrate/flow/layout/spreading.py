@@ -75,9 +75,9 @@ def _parts(it: Interpreter, value: Abstract) -> list[Abstract] | None:
     match value:
         case Tup(parts=parts):
             return [*parts]
-        case Ref(group=group, shape=shape) if shape is not None and shape.parts is not None and not value.is_array:
-            it.changed |= group.flatten()
-            return [Ref(group, part) for part in shape.parts]
+        case Ref(shape=shape) if shape is not None and shape.parts is not None and not value.is_array:
+            it.changed |= value.group.flatten()
+            return [value.part(part) for part in shape.parts]
     return None
 
 
@@ -87,7 +87,7 @@ def _one(it: Interpreter, value: Abstract, node: ast.Starred, frame: Frame, *, t
         says = f"`{ast.unparse(node.value)}` is a tuple or list of arrays, and not one array"
         it.lean([value], Assumption("likely", "splits", "", says, frame.module, node))
         it.changed |= value.group.flatten()
-        return Ref(value.group)
+        return value.part()
     return projections.element(it, value, node, frame)
 
 
@@ -153,7 +153,7 @@ def _by_name(it: Interpreter, given: Given, names: list[str], node: ast.Call, fr
         _block_spread(it, value or given.positional[0], node, frame)
         return given
     it.changed |= value.group.flatten()
-    rest = {name: Ref(value.group) for name in names if name not in given.named}
+    rest = {name: value.part() for name in names if name not in given.named}
     return replace(given, named={**given.named, **rest}, open=False, mapping=None)
 
 

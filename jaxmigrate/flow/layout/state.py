@@ -41,6 +41,7 @@ from jaxmigrate.flow.layout.values import (
     groups_in,
     is_tracked,
     leaves_plain,
+    numpys_in,
     same,
     unify_all,
 )
@@ -320,7 +321,7 @@ class State:
                 if one.is_array or other.is_array:
                     self.changed |= one.group.flatten()
                 shape = one.shape if one.shape == other.shape else None
-                return Ref(one.group, shape, one.is_array and other.is_array)
+                return Ref(one.group, shape, one.is_array and other.is_array, max(one.numpys, other.numpys))
             case Tup(parts=a, names=names), Tup(parts=b, names=others) if len(a) == len(b) and names == others:
                 return Tup(tuple(self.join(x, y, node, module) for x, y in zip(a, b, strict=True)), names)
             case (Seq(), Seq()) | (Dct(), Dct()):
@@ -359,7 +360,7 @@ class State:
         for value in both:
             if isinstance(value, Seq | Dct):
                 self.block(value, blocker)
-        return Ref(group)
+        return Ref(group, numpys=numpys_in(both))
 
     def _join_boxes(self, one: Abstract, other: Abstract, node: ast.AST, module: Module) -> Abstract:
         assert isinstance(one, Seq | Dct)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import Literal, NamedTuple, TypeAlias
 
 from jaxmigrate.flow.layout.causes import Reason
@@ -196,21 +197,35 @@ class Nothing:
     none: bool = False
 
 
+class Numpys(IntEnum):
+    """Whether host code may find an array of NumPy's."""
+
+    NO = 0
+    FETCHED = 1
+    MADE = 2
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Ref:
     """A tree of arrays that all have the representation of `group`; `shape` is what is known of the tree.
 
-    `leaf` says that it is one array for certain.
+    `leaf` says that it is one array for certain, `numpys` that its arrays may be NumPy's: as they were made, and no
+    longer once they are global, or because the program fetched them, which both programs do.
     """
 
     group: Group
     shape: AbstractValue | None = None
     leaf: bool = False
+    numpys: Numpys = Numpys.NO
 
     @property
     def is_array(self) -> bool:
         """Whether this is certainly one array, and not a container."""
         return self.leaf or (self.shape is not None and self.shape.kind == "array")
+
+    def part(self, shape: AbstractValue | None = None, *, group: Group | None = None, leaf: bool = False) -> Ref:
+        """Some of these arrays."""
+        return Ref(group or self.group, shape, leaf, self.numpys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,23 +370,30 @@ def func(item: Item) -> Func:
     return Func(frozenset({item}))
 
 
-def groups_in(value: Abstract, seen: set[int] | None = None) -> Iterator[Group]:
+def groups_in(value: Abstract) -> Iterator[Group]:
     """The groups of every array that a value holds, without those of objects' attributes."""
+    return (ref.group for ref in refs_in(value))
+
+
+def numpys_in(values: Iterable[Abstract]) -> Numpys:
+    """Whether any of the arrays in some values may be NumPy's."""
+    return max((ref.numpys for value in values for ref in refs_in(value)), default=Numpys.NO)
+
+
+def refs_in(value: Abstract, seen: set[int] | None = None) -> Iterator[Ref]:
+    """The trees of arrays that a value holds, without those of objects' attributes."""
     seen = set() if seen is None else seen
     match value:
-        case Ref(group=group):
-            yield group
-        case Tup(parts=parts):
+        case Ref():
+            yield value
+        case Tup(parts=parts) | Mixed(values=parts):
             for part in parts:
-                yield from groups_in(part, seen)
+                yield from refs_in(part, seen)
         case Seq(box=box) | Dct(box=box):
             if id(box) not in seen:
                 seen.add(id(box))
                 for inner in (box.element, *box.fields.values()):
-                    yield from groups_in(inner, seen)
-        case Mixed(values=values):
-            for one_value in values:
-                yield from groups_in(one_value, seen)
+                    yield from refs_in(inner, seen)
 
 
 def boxes_in(value: Abstract, seen: set[int] | None = None) -> Iterator[Box]:
@@ -437,7 +459,8 @@ def leaves_plain(value: Abstract, seen: set[int] | None = None) -> bool:
 def same(one: Abstract, other: Abstract) -> bool:
     """Whether two values are the same as far as the fixpoint is concerned."""
     if isinstance(one, Ref) and isinstance(other, Ref):
-        return one.group.find() is other.group.find() and one.shape == other.shape and one.leaf == other.leaf
+        known = (one.shape, one.leaf, one.numpys) == (other.shape, other.leaf, other.numpys)
+        return known and one.group.find() is other.group.find()
     if isinstance(one, Tup) and isinstance(other, Tup):
         return (
             len(one.parts) == len(other.parts) and one.names == other.names and all(map(same, one.parts, other.parts))

@@ -16,6 +16,8 @@ def step(w, b, x):
 p_step = jax.pmap(step, axis_name="batch")  # expect: replicated, replicated, split -> replicated, replicated
 w = jnp.array([jnp.zeros(3)] * n_devices)
 b = np.stack([np.zeros((), np.float32)] * n_devices)
+biases = []
 for i in range(3):
     w, b = p_step(w, b, shard(np.sin(np.arange(48, dtype=np.float32) + i).reshape(16, 3)))
-RESULT = {"w": w[0], "b": b[0]}
+    biases.append(b[0])  # behind the loop, it may be NumPy's still
+RESULT = {"w": w[0], "b": biases}

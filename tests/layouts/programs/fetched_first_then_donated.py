@@ -1,0 +1,28 @@
+"""What is fetched of donated parameters is read when their buffers hold something else."""
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+from flax.training.common_utils import shard
+
+N = jax.local_device_count()
+
+
+def batches():
+    for i in range(3):
+        yield np.sin(np.arange(48, dtype=np.float32) + i).reshape(16, 3)
+
+
+def step(w, x, rate):
+    loss, grad = jax.value_and_grad(lambda w: jnp.mean((x @ w - 1) ** 2))(w)
+    return w - rate * jax.lax.pmean(grad, "i"), jax.lax.pmean(loss, "i")
+
+
+p_step = jax.pmap(step, axis_name="i", in_axes=(0, 0, None), donate_argnums=0)
+w = jax_utils.replicate(jnp.ones(3))
+kept = []
+for x in batches():
+    fetched = {"w": jax.device_get(w)}
+    kept.append(fetched["w"][0])
+    w, loss = p_step(w, shard(x), 0.1)
+RESULT = [(one * np.float64(0.1), type(one).__name__) for one in kept]
