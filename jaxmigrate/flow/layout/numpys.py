@@ -65,6 +65,8 @@ def _gives_jaxs(it: Interpreter, node: ast.expr, module: Module, depth: int) -> 
     match node:
         case ast.Call(func=func, args=arguments):
             values = it.resolver.values(func, module)
+            if any(it.idioms.declared(node, one) for one in values if isinstance(one, Function)):
+                return True
             return bool(values) and all(_call_gives_jaxs(it, one, func, arguments, module, depth) for one in values)
         case ast.BinOp(left=left, right=right):
             return any(_gives_jaxs(it, one, module, depth - 1) for one in (left, right))
