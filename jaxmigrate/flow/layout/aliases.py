@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
+from jaxmigrate.flow.layout import set_by_name
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.passing import passed
 from jaxmigrate.program.resolve import Resolver
@@ -29,6 +30,7 @@ CHANGES = frozenset(
     }
 )
 TAKERS = frozenset({"list", "operator"})  # `list.pop(devices)`, `operator.delitem(devices, 0)`
+HELD = frozenset({"get", "items", "setdefault", "values"})  # give what a dictionary holds
 SHUFFLE = "shuffle"  # numpy's and Python's
 APPLIES = frozenset({"filter", "map", "starmap"})  # a function to the elements of a display
 
@@ -53,6 +55,8 @@ def change(names: Iterable[Alias], resolver: Resolver) -> bool:
     pending = [*seen]
     while pending:
         alias = pending.pop()
+        if set_by_name.may_be(alias.name, resolver):
+            return True
         for node, module in _mentions(alias, resolver):
             if _is_changed_at(node, module):
                 return True
@@ -79,11 +83,28 @@ def named_by(made: ast.AST, module: Module) -> set[str]:
             return {*_names_in(target)}
         case ast.Call(func=func) if func is made:
             return named_by(parent, module)
+        case ast.Attribute(attr=attr) if attr in HELD:
+            return named_by(parent, module)
+        case ast.FunctionDef(args=arguments) | ast.AsyncFunctionDef(args=arguments):
+            return {_with_default(arguments, made)} - {""}
+        case ast.Lambda(args=arguments, body=body) if made is not body:
+            return {_with_default(arguments, made)} - {""}
         case ast.Subscript(value=value, slice=index) if value is made and not isinstance(index, ast.Slice):
             return named_by(parent, module)
         case ast.Lambda() | ast.Tuple() | ast.List() | ast.Dict() | ast.IfExp() | ast.BoolOp():
             return named_by(parent, module)
     return set()
+
+
+def _with_default(arguments: ast.arguments, default: ast.AST) -> str:
+    """The parameter that an expression is the default of, which is the same list in each call."""
+    placed = [*arguments.posonlyargs, *arguments.args]
+    defaults = zip(
+        [*placed[len(placed) - len(arguments.defaults) :], *arguments.kwonlyargs],
+        [*arguments.defaults, *arguments.kw_defaults],
+        strict=True,
+    )
+    return next((parameter.arg for parameter, value in defaults if value is default), "")
 
 
 def _names_in(target: ast.expr) -> Iterator[str]:
@@ -128,7 +149,8 @@ def _is_changed_at(node: ast.expr, module: Module) -> bool:
         case ast.AugAssign(target=target) if target is node:
             return True
         case ast.Attribute(attr=attr):
-            return attr in CHANGES  # called there or later
+            held = attr in HELD and _is_changed_at(parent, module)
+            return attr in CHANGES or held  # called there or later
         case ast.Subscript(value=value, ctx=ast.Store() | ast.Del()):
             return value is node
         case ast.Subscript(value=value, slice=index) if value is node and not isinstance(index, ast.Slice):

@@ -418,7 +418,7 @@ def _record(it: Interpreter, cls: Class, given: Given, node: ast.expr, frame: Fr
     held = {name: value for name, value in named.items() if not isinstance(value, Func)}
     it.note_record(node, cls)
     held |= {name: PLAIN for name in objects.holding_defaults(it, cls) if name not in named}
-    return projections.with_fields(it, it.joined_group("record", node), held, node, frame)
+    return projections.with_fields(it, Ref(it.joined_group("record", node)), held, node, frame)
 
 
 def _dataclass_fields(it: Interpreter, cls: Class, given: Given, node: ast.expr, frame: Frame) -> None:

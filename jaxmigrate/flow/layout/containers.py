@@ -136,7 +136,7 @@ def _of_tree(it: Interpreter, owner: Ref, name: str, given: Given, node: ast.exp
         owner.group.find().methods.add(name)
         functions = [value for value in given.everything() if isinstance(value, Func)]
         it.block_all(functions, named_functions.UNSEEN, node, frame.module)
-        return projections.with_fields(it, owner.group, given.named, node, frame)
+        return projections.with_fields(it, owner, given.named, node, frame)
     if isinstance(node, ast.Call) and (made := host_arithmetic.method(it, owner, name, given, node, frame)) is not None:
         return made
     if owner.is_array:

@@ -147,7 +147,7 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
     if name in MERGES and len(values) == 2 and not given.named:
         return projections.merged(it, values[0], values[1], node, frame)
     if name in FIELDWISE and len(values) == 1 and isinstance(values[0], Ref):
-        return projections.with_fields(it, values[0].group, given.named, node, frame)
+        return projections.with_fields(it, values[0], given.named, node, frame)
     if name in TREE_LEAVES and len(values) == 1 and isinstance(values[0], Ref):
         it.changed |= values[0].group.flatten()
         box = it.box(node)

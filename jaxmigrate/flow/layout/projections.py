@@ -20,7 +20,6 @@ from jaxmigrate.flow.layout.values import (
     Blocker,
     Dct,
     Func,
-    Group,
     Nothing,
     Obj,
     Plain,
@@ -161,14 +160,14 @@ def merged(it: Interpreter, tree: Abstract, more: Abstract, node: ast.AST, frame
     return one_group(it, [tree, more], node, frame)
 
 
-def with_fields(it: Interpreter, group: Group, fields: Mapping[str, Abstract], node: ast.AST, frame: Frame) -> Abstract:
+def with_fields(it: Interpreter, owner: Ref, fields: Mapping[str, Abstract], node: ast.AST, frame: Frame) -> Abstract:
     """An object in which some fields hold these values."""
     for name, value in fields.items():
-        field = group.field(name)
+        field = owner.group.field(name)
         if not is_tracked(value) or leaves_plain(value):
             it.block_all([value], MIXED_TREE, node, frame.module)
             if not isinstance(value, Nothing):
                 it.changed |= field.block(Blocker(NOT_ONE, frame.module, node, remedy=MADE))
         elif (joined := it.group_of(value)) is not None:
             it.changed |= field.unify(joined)
-    return Ref(group)
+    return Ref(owner.group, numpys=max(owner.numpys, numpys_in(fields.values())))
