@@ -82,6 +82,8 @@ def bind_import(it: Interpreter, node: ast.Import | ast.ImportFrom, frame: Frame
         for alias in node.names:
             name = alias.name if alias.asname else alias.name.partition(".")[0]
             found = it.resolver.project.imported(frame.module, name)
+            if found is None:
+                loaded_modules.imported(it, name, alias, frame)
             value = func(Mod(found)) if found is not None else func(Ext(canonical(name)))
             frames.assign_name(it, alias.asname or name, value, node, frame)
         return
@@ -108,8 +110,7 @@ def _from_import(
 ) -> Abstract:
     dotted = f"{node.module or ''}.{alias.name}".lstrip(".")
     if source is None:
-        if canonical(dotted) == "sys.modules":
-            loaded_modules.imported(it, alias, frame)
+        loaded_modules.imported(it, dotted, alias, frame)
         inner = it.resolver.project.imported(frame.module, dotted, node.level)
         return func(Mod(inner)) if inner is not None else func(Ext(canonical("." * node.level + dotted)))
     return module_variables.module_attribute(it, source, alias.name)

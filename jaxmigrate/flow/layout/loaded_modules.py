@@ -20,7 +20,8 @@ from jaxmigrate.flow.layout.values import (
     Tup,
     is_tracked,
 )
-from jaxmigrate.program.modules import Module
+from jaxmigrate.program.modules import Module, import_name
+from jaxmigrate.program.resolve import canonical
 
 LOOKS = frozenset({"builtins.getattr", "builtins.hasattr"})
 LATER = ast.GeneratorExp | ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef
@@ -38,10 +39,19 @@ def read(it: Interpreter, node: ast.Attribute, frame: Frame) -> None:
     it.blockers.loaded[node] = (frame.module if of_its_own else None, why)
 
 
-def imported(it: Interpreter, alias: ast.alias, frame: Frame) -> None:
-    """`from sys import modules`: who has it may use it anywhere."""
-    why = blocker_at(Stacked.REACHABLE.reason("may be read or changed through sys.modules"), alias, frame)
-    it.blockers.loaded[alias] = (None, why)
+def imported(it: Interpreter, name: str, alias: ast.alias, frame: Frame) -> None:
+    """What is imported under a name that is none of another module of the project: perhaps the module itself.
+
+    Who has `sys.modules` or `__main__`, as in `from sys import modules`, may use them anywhere.
+    """
+    first, own = name.partition(".")[0], frame.module
+    if first == "__main__" or canonical(name) == "sys.modules":
+        said = "sys.modules" if first == "sys" else first
+        why = blocker_at(Stacked.REACHABLE.reason(f"may be read or changed through {said}"), alias, frame)
+        it.blockers.loaded[alias] = (None, why)
+    elif first == import_name(own.path):
+        why = blocker_at(Stacked.REACHABLE.reason("may be read or changed through its own module"), alias, frame)
+        it.blockers.loaded[alias] = (own, why)
 
 
 def sweep(it: Interpreter) -> None:

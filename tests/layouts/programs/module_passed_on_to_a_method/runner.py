@@ -1,0 +1,4 @@
+import spoiler
+def run():
+    import main
+    spoiler.Spoiler.spoil(main)
