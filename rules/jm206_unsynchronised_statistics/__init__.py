@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
-from jaxmigrate.flow.axes import shown
+from jaxmigrate.flow.axes import Step, shown
 from jaxmigrate.flow.facts import Facts, Place
+from jaxmigrate.flow.norm_layers import unlike_layers
 from jaxmigrate.flow.readings import DeviceMap
+from jaxmigrate.flow.synchronised import averages_statistics, unsynchronised
 from jaxmigrate.flow.variance import AbstractValue, Level, Reading
 from jaxmigrate.flow.variance.lattice import STATISTICS
 
@@ -26,6 +29,33 @@ ONE_DEVICE = re.compile(r"\b(unreplicate|get_first|unshard|first_replica)\w*\(|l
 
 
 def check(facts: Facts) -> Iterator[Finding]:
+    """Statistics that are one device's, where all are meant."""
+    yield from _of_layers(facts)
+    yield from _of_states(facts)
+    yield from _never_averaged(facts)
+
+
+def _of_layers(facts: Facts) -> Iterator[Finding]:
+    for module, layer, other in unlike_layers(facts.modules, facts.resolver):
+        told = ast.unparse(other.axis) if other.axis is not None else ""
+        message = (
+            f"this layer normalises by each device's own batch, while others here do by all devices' over {told}: "
+            "give it that axis, too"
+        )
+        yield from facts.finding(module, layer.call, CODE, message, (Step(module, other.call, "with the axis"),))
+
+
+def _of_states(facts: Facts) -> Iterator[Finding]:
+    for one in unsynchronised(facts.modules, facts.resolver):
+        message = (
+            f"{one.state} has batch statistics of each device's own here: {one.averaging} averages them elsewhere; "
+            f"call it before"
+        )
+        way = (Step(*one.averaged_at, "averaged here"),) if one.averaged_at is not None else ()
+        yield from facts.finding(one.module, one.call, CODE, message, way)
+
+
+def _never_averaged(facts: Facts) -> Iterator[Finding]:
     """Networks whose statistics come back unreduced, in programs that average none and keep those of one device."""
     if not any(reading.statistics for _, reading in facts.readings):
         return iter(())
@@ -34,7 +64,9 @@ def check(facts: Facts) -> Iterator[Finding]:
         return iter(())
     if not any(ONE_DEVICE.search(text) for text in texts if any(word in text for word in KEEPS)):
         return iter(())
-    if any(AVERAGED.search(text) for text in texts if any(word in text for word in AVERAGES)):
+    if any(_averages(text, texts) for text in texts if any(word in text for word in AVERAGES)):
+        return iter(())
+    if averages_statistics(facts.resolver.project.named):
         return iter(())
 
     def find(found: DeviceMap, reading: Reading) -> Iterator[Place]:
@@ -48,6 +80,19 @@ def check(facts: Facts) -> Iterator[Finding]:
             yield Place(module, node, message)
 
     return facts.in_maps(CODE, find)
+
+
+def _averages(text: str, texts: list[str]) -> bool:
+    """Whether a text says that it averages statistics, or puts all devices' together otherwise."""
+    return any(not _spreads_one(found.group(), texts) for found in AVERAGED.finditer(text))
+
+
+def _spreads_one(found: str, texts: list[str]) -> bool:
+    """Whether a `sync_state` that is in sight gives all devices what one of them has."""
+    if not found.startswith("sync"):
+        return False
+    made = [one for text in texts for one in re.findall(rf"def {found}[\s\S]*?(?=\ndef |\nclass |\n@|$)", text)]
+    return bool(made) and all("axis_index" in one and "where(" in one for one in made)
 
 
 def holds_statistics(value: AbstractValue) -> bool:
