@@ -8,7 +8,7 @@ import re
 from jaxmigrate.flow.readings import is_data
 from jaxmigrate.program.syntax import last_name
 
-_OF_SPEC = re.compile(r"(^|_)((partition_?)?p?specs?|(named_?)?shardings?|sharded)$")
+_OF_SPEC = re.compile(r"(^|_)((mesh_|partition_?)?p?specs?|(mesh_|named_?)?shardings?|sharded)$")
 _KINDS = (  # the first that fits
     ("an optimizer's state", re.compile(r"(^|_)opt(im|imizer)?(_state)?s?$")),
     ("random keys", re.compile(r"(^|_)(key|rng|prng|seed)s?$")),

@@ -45,7 +45,7 @@ def _is_meant(part: Part, found: DeviceMap, facts: Facts) -> bool:
     """
     if any(OWN_AXES.search(axis.lower()) for axis in part.axes):
         return True
-    if part.kind in ("averaged", "nonlinear", "ratio", "mixed", "rows", "sliced"):
+    if part.kind in ("averaged", "nonlinear", "ratio", "mixed", "rows", "sliced", "gathered", "exchanged"):
         return False
     if part.kind == "first rows":
         return "axis_index" in text_around(part.node, part.module)
@@ -56,8 +56,22 @@ def _is_meant(part: Part, found: DeviceMap, facts: Facts) -> bool:
     return bool(named & part.axes)
 
 
+_ELSEWHERE = {
+    "gathered": (
+        "{held} is split over {axes} along another dimension than the one along which its blocks are put side by side "
+        "here; name the dimension that is split"
+    ),
+    "exchanged": (
+        "all_to_all divides {held} along the dimension that {axes} splits already, and puts blocks together along one "
+        "that is whole; exchange split_axis and concat_axis"
+    ),
+}
+
+
 def _message(part: Part) -> str:
     held, axes = shown_as(part.held, "the operand"), shown(part.axes)
+    if part.kind in _ELSEWHERE:
+        return _ELSEWHERE[part.kind].format(held=held, axes=axes)
     reduction = as_argument(part.axes)
     match part.kind:
         case "averaged":

@@ -40,6 +40,7 @@ TOGETHER = frozenset(_of(_ARRAYS, _OF_TWO))
 REDUCING = frozenset([*_of(_ARRAYS, _SUMS), "jax.nn.logsumexp", "jax.scipy.special.logsumexp"])
 PRODUCTS = frozenset(_of(_ARRAYS, "matmul dot"))
 GATHERS = frozenset({"jax.lax.all_gather"})
+EXCHANGE = "jax.lax.all_to_all"
 RANKS = {
     **dict.fromkeys(_of(_ARRAYS, "arange linspace"), 1),
     **dict.fromkeys(_of(_ARRAYS, "eye identity"), 2),

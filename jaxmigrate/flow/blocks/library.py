@@ -69,7 +69,38 @@ def _of_arrays(it: Inside, node: ast.Call, name: str, arguments: tuple[Argument,
         return Block((*found.dims, WHOLE), found.sure) if found is not None and found.sure else None
     if name in functions.REDUCING:
         return _reduced(it, name, it.block(node.args[0]), argument(arguments, 1, "axis"), arguments)
-    return _gathered(it, it.block(node.args[0]), arguments) if name in functions.GATHERS else None
+    if name == functions.EXCHANGE:
+        return _exchanged(it, node, arguments)
+    return _gathered(it, node, it.block(node.args[0]), arguments) if name in functions.GATHERS else None
+
+
+def _exchanged(it: Inside, node: ast.Call, arguments: tuple[Argument, ...]) -> Block | None:
+    """Blocks whose pieces go to all devices: one dimension becomes whole, and another is split instead."""
+    found, names = it.block(node.args[0]), it.axes_of(argument(arguments, 1, "axis_name"))
+    tiled = argument(arguments, 5, "tiled")
+    split, whole = (argument(arguments, n, key) for n, key in ((2, "split_axis"), (3, "concat_axis")))
+    places = [it.resolver.literal(one) if one is not None else None for one in (split, whole)]
+    if found is None or names is None or tiled is None or it.resolver.literal(tiled) is not True:
+        return None
+    one, other = (n if isinstance(n, int) and 0 <= n < len(found.dims) else None for n in places)
+    if one is None or other is None or one == other:
+        return None
+    over, dims = frozenset(names), list(found.dims)
+    before = dims[one]
+    if _is_split_elsewhere(found, other, over):
+        it.note_part(node, node.args[0], over, "exchanged" if before is not None and over <= before else "gathered")
+        return None
+    dims[one] = None if before is None else before | over
+    after = dims[other]
+    dims[other] = None if after is None else after - over
+    return Block(tuple(dims), found.sure)
+
+
+def _is_split_elsewhere(found: Block, place: int, over: frozenset[str]) -> bool:
+    """Whether axes split another dimension than this, which they do not."""
+    own = found.dims[place]
+    others = [axes for n, axes in enumerate(found.dims) if n != place]
+    return own is not None and not own & over and any(axes is not None and over <= axes for axes in others)
 
 
 def _counted(it: Inside, node: ast.Call) -> None:
@@ -181,7 +212,7 @@ def _shaped(it: Inside, shape: Argument | None, name: str) -> Block | None:
     return None if count is None else unknown(count)
 
 
-def _gathered(it: Inside, found: Block | None, arguments: tuple[Argument, ...]) -> Block | None:
+def _gathered(it: Inside, node: ast.Call, found: Block | None, arguments: tuple[Argument, ...]) -> Block | None:
     """All devices' blocks side by side: their dimension is whole along the axis."""
     over = argument(arguments, 1, "axis_name")
     names = it.axes_of(over)
@@ -189,9 +220,14 @@ def _gathered(it: Inside, found: Block | None, arguments: tuple[Argument, ...]) 
     position = it.resolver.literal(at) if at is not None else 0
     if found is None or names is None or tiled is None or it.resolver.literal(tiled) is not True:
         return None
-    if not isinstance(position, int) or not -len(found.dims) <= position < len(found.dims):
+    if not isinstance(position, int) or (position < 0 and not found.sure):
         return None
-    if position < 0 and not found.sure:
+    if not found.sure and position >= len(found.dims):  # a dimension that no axis splits
+        found = Block((*found.dims, *(WHOLE,) * (position + 1 - len(found.dims))), False, found.partial, found.own)
+    if not -len(found.dims) <= position < len(found.dims):
+        return None
+    if _is_split_elsewhere(found, position % len(found.dims), frozenset(names)):
+        it.note_part(node, node.args[0], frozenset(names), "gathered")
         return None
     dims = list(found.dims)
     axes = dims[position]

@@ -22,6 +22,8 @@ Kind: TypeAlias = Literal[
     "rows",
     "first rows",
     "sliced",
+    "gathered",
+    "exchanged",
 ]
 
 
@@ -41,7 +43,9 @@ class Part(NamedTuple):
             of each device divide, and is then put together; sums of all devices that the length of one block divides;
             means of each device that are summed; statistics of all features mixed with those of a block; partial
             sums that are added up over an axis as well that splits what they are of; the first rows of what is whole
-            on each device, as many as a block has; or a device's own slice of what it has only a partial sum of.
+            on each device, as many as a block has; a device's own slice of what it has only a partial sum of; blocks
+            that are put side by side along another dimension than the one that is split; or blocks that all_to_all
+            divides along the dimension that is split already.
     """
 
     module: Module
