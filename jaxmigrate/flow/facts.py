@@ -42,7 +42,7 @@ from jaxmigrate.program.modules import Module
 from jaxmigrate.program.old_names import Release
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.syntax import by_last_name
-from jaxmigrate.program.values import Application, External, Function
+from jaxmigrate.program.values import Application, External, Function, Partial, Value
 from jaxmigrate.records import replace
 
 SHARING = COMMUNICATING - named("spreading")  # after which devices may have the same
@@ -358,7 +358,7 @@ class Facts:
             operands = self.resolver.argument_values(mapped) if mapped is not None else ()
             # `step = pmap(step)` is given itself
             operands = tuple(method_of_made(o, self.resolver) for o in operands if not is_device_map(o))
-            operand = operands[0] if len(operands) == 1 else None
+            operand = operands[0] if len(operands) == 1 else wrapped_at_times(operands, self.resolver)
             function = innermost(operand, self.resolver) if operand is not None else None
             if operand is not None and function is not None:
                 axes = map_axes(name, value.arguments, self.resolver, {}, (value.node, value.module))
@@ -429,6 +429,20 @@ class Facts:
         end_line, end_column = end(module, node)
         fixed = described(fix, self.names)
         yield Finding(name, line, column, code, message, end_line, end_column, notes, fix=fixed)
+
+
+def wrapped_at_times(operands: Sequence[Value], resolver: Resolver) -> Value | None:
+    """A function that a library's `checkify(f)` is made of under some condition; None where others are meant."""
+    plain = [one for one in operands if isinstance(one, Function | Partial)]
+    others = [one for one in operands if one not in plain]
+    if len(plain) != 1 or not others:
+        return None
+    for other in others:
+        if not isinstance(other, Application) or not isinstance(other.callee, External) or not other.arguments:
+            return None
+        if plain[0] not in resolver.argument_values(other.arguments[0]):
+            return None
+    return plain[0]
 
 
 def _calls_by_name(module: Module) -> dict[str, list[ast.Call]]:
