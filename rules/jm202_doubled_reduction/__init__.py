@@ -42,6 +42,12 @@ def check(facts: Facts) -> Iterator[Finding]:
         for module, node in ((m, n) for m, n, mark in reading.overdivided if mark not in reading.enlarged):
             message = f"a mean over {AXES} is divided by the number of devices once more; pmean has done so"
             yield Place(module, node, message)
+        for module, node in reading.undersized:
+            message = (
+                f"a mean over {AXES} of a sum is divided by the count of all devices: too small by the number of "
+                "devices; write psum for both"
+            )
+            yield Place(module, node, message)
 
     yield from facts.along_axes(CODE, find, undoubled)
     yield from _written_out(facts)

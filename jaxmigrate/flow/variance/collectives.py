@@ -6,7 +6,7 @@ import ast
 
 from jaxmigrate.flow.axis_symbols import has_symbols, symbol_of
 from jaxmigrate.flow.axis_values import axis_names
-from jaxmigrate.flow.variance import means
+from jaxmigrate.flow.variance import means, order
 from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.lattice import (
     AS_SUMMED,
@@ -17,9 +17,9 @@ from jaxmigrate.flow.variance.lattice import (
     GIVEN,
     INDEXED,
     MEAN,
+    MEAN_TOTAL,
     PIECE,
     SHARE,
-    STEP,
     TOTAL,
     TOTALS,
     VARYING,
@@ -136,8 +136,8 @@ def _reduced(
         marks_of = _marks_of_sum if name == "jax.lax.psum" else _marks_of_mean
         if name == "jax.lax.psum":
             means.enlarge(run, operand)
-        steps = [frozenset[str](), frozenset([STEP])]
-        return mapped(operand, lambda v: replace(_cleared(v), marks=marks_of(v, marks[v.gradient]) | steps[v.gradient]))
+        kept = order.of_reduction
+        return mapped(operand, lambda v: replace(_cleared(v), marks=marks_of(v, marks[v.gradient]) | kept(v)))
     if name == GATHERS and operand.level == Level.YES and run.mode.lenient:
         return mapped(operand, lambda v: replace(_cleared(v), marks=frozenset([GATHERED])))
     return mapped(operand, _cleared)
@@ -164,7 +164,8 @@ def _marks_of_sum(value: AbstractValue, mark: str) -> frozenset[str]:
 
 
 def _marks_of_mean(value: AbstractValue, mark: str) -> frozenset[str]:
-    return frozenset([AVERAGED, mark]) if SHARE in value.marks else frozenset([AVERAGED])
+    averaged = frozenset([AVERAGED, MEAN_TOTAL] if TOTAL in value.marks and value.level != Level.NO else [AVERAGED])
+    return averaged | {mark} if SHARE in value.marks else averaged
 
 
 def _partly(value: AbstractValue) -> AbstractValue:

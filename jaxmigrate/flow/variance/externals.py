@@ -16,6 +16,7 @@ from jaxmigrate.flow.variance import (
     means,
     methods,
     objects,
+    order,
     out_of_sight,
     transforms,
 )
@@ -205,17 +206,27 @@ def _pure(run: Run, name: str, arguments: Arguments, node: ast.Call | None, fram
         # A key has one shape, whatever number is in it, and what is drawn by it is no choice among the devices.
         result = replace(result, host=key is not None and key.host, marks=result.marks - {INDEXED})
     if name.startswith(library.ARRAYS) and name not in library.NOT_ARRAYS:
-        reduced = name in library.NUMBERS and not is_first_axis(arguments.find(1, "axis"))
-        if name in SQUEEZES and is_first_axis(arguments.find(1, "axis", "dimensions")):
-            result = row_of_block(result)
-        result = replace(result, kind="array", gradient=result.gradient and not reduced)  # none itself
-        whole_array = reduced and arguments.find(1, "axis") is None
-        return means.of_function(run, name.rpartition(".")[2], result, whole_array) if run.mode.lenient else result
+        return _array(run, name, arguments, node, result)
     if result.marks and run.mode.lenient:
         result = means.of_one(name, arguments, node, result)
+        result = order.chosen(run, name, arguments, node, result)
     if name.startswith(("numpy.", "jax.numpy.", "jax.lax.")):
         return fresh(certainly(result), node, arguments)
     return fresh(replace(result, callee=Pure(result.level, hidden=_holds_code(arguments))), node, arguments)
+
+
+def _array(run: Run, name: str, arguments: Arguments, node: ast.Call | None, result: AbstractValue) -> AbstractValue:
+    """What a function gives whose result is one array."""
+    reduced = name in library.NUMBERS and not is_first_axis(arguments.find(1, "axis"))
+    if name in SQUEEZES and is_first_axis(arguments.find(1, "axis", "dimensions")):
+        result = row_of_block(result)
+    own, last = reduced and result.gradient, name.rpartition(".")[2]
+    result = replace(result, kind="array", gradient=result.gradient and not reduced)  # none itself
+    if not run.mode.lenient:
+        return result
+    if own:
+        result = order.normed(run, last, result, node)
+    return means.of_function(run, last, result, reduced and arguments.find(1, "axis") is None, node)
 
 
 def _is_of_time(node: ast.Call) -> bool:

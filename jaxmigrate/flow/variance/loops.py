@@ -7,6 +7,7 @@ import ast
 from collections.abc import Callable, Sequence
 
 from jaxmigrate.flow.operations import function_operations, same_sequence, within_map
+from jaxmigrate.flow.variance import order
 from jaxmigrate.flow.variance.callees import Closure
 from jaxmigrate.flow.variance.carries import noting
 from jaxmigrate.flow.variance.frames import Arguments, Frame, fresh
@@ -118,10 +119,13 @@ def cond(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | N
         ways, operands = [rest[1], rest[3]], [(rest[0],), (rest[2],)]
     elif differs(predicate) and node is not None and frame is not None:
         _diverging(run, _written(node, slice(1, 3), "true_fun", "false_fun"), node, frame, ways)
+    before = run.reductions
     found = [
         run.apply(way, Arguments(given, rest=arguments.rest), node, frame)
         for way, given in zip(ways, operands, strict=True)
     ]
+    if run.reductions == before:  # else devices wait for each other, which is worse
+        order.choose(run, predicate, found, node)
     result = at_least(join_all(found), min(predicate.level, Level.MAY))
     if any(one.reduced and not one.updated for one in found):  # devices that train apart, and are averaged at times
         return mapped(result, lambda v: replace(v, updated=False))

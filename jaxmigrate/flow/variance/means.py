@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 
+from jaxmigrate.flow.variance import order
 from jaxmigrate.flow.variance.frames import Arguments
 from jaxmigrate.flow.variance.lattice import (
     AS_SUMMED,
@@ -18,12 +19,14 @@ from jaxmigrate.flow.variance.lattice import (
     DEVICES,
     INDEXED,
     MEAN,
+    MEAN_TOTAL,
     OF_ONE,
     OWN_LENGTH,
     PASSING,
     SHAPED,
     SHARE,
     SMALL,
+    STEPPED,
     SUMMED,
     TOTAL,
     TOTALS,
@@ -49,7 +52,7 @@ NORMS = frozenset(
 )
 ROUNDS = re.compile("micro|accum")
 AVERAGING = frozenset({"mean", "nanmean"})
-SUMS = frozenset({TOTAL, TOTALS})
+SUMS = frozenset({TOTAL, TOTALS, MEAN_TOTAL})
 OF_EACH = frozenset({MEAN, SHARE})
 BATCH = re.compile(r"(^|[._])(global_|local_|total_)?(batch_?size|bs)$|\bshape\[0\]$")
 COUNTS = re.compile(r"/|num|count|size|scale|inv|dev|world|len|shape|total|norm|(^|\W|_)n(_|\W|$)")
@@ -67,8 +70,11 @@ def is_scaled(reduction: Reduction, reading: Reading) -> bool:
     return any(sum_of_means(reduction.node, gradients=one) in reading.scaled for one in (False, True))
 
 
-def of_function(run: Run, name: str, result: AbstractValue, is_whole: bool) -> AbstractValue:
+def of_function(
+    run: Run, name: str, result: AbstractValue, is_whole: bool, node: ast.expr | None = None
+) -> AbstractValue:
     """What a function of JAX gives, by its last name; `is_whole`: of all axes of an array."""
+    result = order.of_function(run, name, result, node)
     if not result.marks.isdisjoint(PASSING):
         result = replace(result, marks=result.marks - PASSING)
     if OWN_LENGTH in result.marks:
@@ -119,6 +125,7 @@ def of_operation(
     run: Run, op: ast.operator, node: ast.expr, left: AbstractValue, right: AbstractValue, result: AbstractValue
 ) -> AbstractValue:
     """What an operator makes of means and their sums."""
+    result = order.of_operation(run, op, node, left, right, result)
     small = _once_more(run, op, node, left, right)
     result = _without_length(op, left, right, replace(result, marks=(result.marks - PASSING_ON) | small))
     if result.marks & SUMS and not isinstance(op, ast.Add | ast.Sub):
@@ -188,10 +195,11 @@ def _quotient(
     if TOTAL in left.marks and left.level != Level.NO and TOTALS in right.marks:
         note(run, left)
         return replace(result, marks=_without(result) | {SHARE})
-    if TOTALS in left.marks and (by_total or _is_own_length(right)) and not run.quiet():
-        module = run.modules[-1] if run.modules else run.home
-        if module is not None:
-            run.reading.mismatched.append(Mismatch(module, node, not by_total))
+    module = run.modules[-1] if run.modules else run.home
+    if MEAN_TOTAL in left.marks and TOTALS in right.marks and not run.quiet() and module is not None:
+        run.reading.undersized.append((module, node))
+    if TOTALS in left.marks and (by_total or _is_own_length(right)) and not run.quiet() and module is not None:
+        run.reading.mismatched.append(Mismatch(module, node, not by_total))
     return None
 
 
@@ -214,7 +222,7 @@ def _has_marks(value: AbstractValue) -> bool:
 
 def applied(value: AbstractValue) -> AbstractValue:
     """Parameters, or the state of an optimizer, after an update: what divides them divides no sum."""
-    return mapped(value, lambda v: replace(v, marks=v.marks - _sums(v) - PASSING) if v.marks else v)
+    return mapped(value, lambda v: replace(v, marks=v.marks - _sums(v) - (PASSING - {STEPPED})) if v.marks else v)
 
 
 def _sums(value: AbstractValue) -> frozenset[str]:

@@ -131,13 +131,13 @@ def _unseen(
                 run.change(one, unsure(everything, run.cause(name, node)))
         return unsure(everything, run.cause(name, node))
     if name in ARRAY_METHODS and ((run.mode.lenient and receiver.kind == "array") or not run.defines(name)):
-        return _of_array(run, name, everything, arguments)
+        return _of_array(run, name, everything, arguments, node)
     if isinstance(receiver.callee, Pure) and not receiver.callee.hidden and not _has_functions(run, arguments):
         result = replace(everything, kind="unknown")
     else:
         around = replace(receiver, level=min(receiver.level, Level.MAY), callee=None, static=None)
         result = run.hidden(name, union([around, *arguments.all()]), node)
-        everything = result = _scaled(run, name, result, arguments)
+        everything = result = _scaled(run, name, result, arguments, node)
     if name == "init":
         result = replace(result, marks=result.marks | {STARTED})
     if name == "apply_gradient":
@@ -160,16 +160,19 @@ def _with_gradients(result: AbstractValue, arguments: Arguments) -> AbstractValu
     return replace(result, gradient=False, updated=True) if applied else result
 
 
-def _scaled(run: Run, name: str, result: AbstractValue, arguments: Arguments) -> AbstractValue:
+def _scaled(run: Run, name: str, result: AbstractValue, arguments: Arguments, node: ast.Call | None) -> AbstractValue:
     """What a method of anything gives that has no arguments: distributions have a `mean`, too."""
-    return means.of_function(run, name, result, True) if run.mode.lenient and not [*arguments.all()] else result
+    plain = run.mode.lenient and not [*arguments.all()]
+    return means.of_function(run, name, result, True, node) if plain else result
 
 
-def _of_array(run: Run, name: str, everything: AbstractValue, arguments: Arguments) -> AbstractValue:
+def _of_array(
+    run: Run, name: str, everything: AbstractValue, arguments: Arguments, node: ast.Call | None
+) -> AbstractValue:
     """What a method of an array gives."""
     result = replace(everything, kind="array")
     if run.mode.lenient:
-        result = means.of_function(run, name, result, not arguments.given and "axis" not in arguments.named)
+        result = means.of_function(run, name, result, not arguments.given and "axis" not in arguments.named, node)
     return row_of_block(result) if name == "squeeze" and is_first_axis(arguments.find(0, "axis")) else result
 
 

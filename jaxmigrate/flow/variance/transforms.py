@@ -163,7 +163,7 @@ def _scaled_gradient(
     scaled = replace(union([grads, whole(scale)]), gradient=grads.gradient, inner=grads.inner, marks=grads.marks)
     if axis.static != Constant(None):
         scaled = collectives.call(run, "jax.lax.pmean", Arguments((scaled, axis)), None, None)
-    finite = AbstractValue(scaled.level, host=scaled.host, kind="array")
+    finite = AbstractValue(scaled.level, host=scaled.host, kind="array", marks=scaled.marks & {UNREDUCED})
     after = union([replace(whole(scale), callee=None, static=None), finite])
     return tuple_of([after, finite, value, scaled])
 

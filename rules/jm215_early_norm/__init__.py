@@ -1,0 +1,61 @@
+"""JM215: gradients are clipped, or their norm is taken, before they are reduced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jaxmigrate.findings import Finding
+from jaxmigrate.flow.facts import AXES, Facts, Place
+from jaxmigrate.flow.readings import DeviceMap
+from jaxmigrate.flow.variance import AbstractValue, Reading
+from jaxmigrate.flow.variance.lattice import NORMED, RESIZED, UNREDUCED
+
+CODE = "JM215"
+
+
+def check(facts: Facts) -> Iterator[Finding]:
+    """Reductions of gradients that a norm of a device's own has changed, and such norms beside a later reduction."""
+
+    def find(_: DeviceMap, reading: Reading) -> Iterator[Place]:
+        resized = [one for one in reading.reductions if _is_resized(one.operand)]
+        for one in resized:
+            message = (
+                f"gradients are reduced over {AXES} after each device has clipped or scaled them by a norm of its own; "
+                "reduce them first"
+            )
+            yield Place(one.module, one.node, message)
+        gradients = [one for one in reading.reductions if _is_gradient(one.operand)]
+        if resized or not gradients:
+            return
+        used = {mark for one in reading.reductions if one not in gradients for mark in _norms(one.operand)}
+        for mark in used & reading.norms.keys():
+            module, node = reading.norms[mark]
+            message = (
+                f"the norm of a device's own gradients, which are reduced over {AXES} after it: the mean of such norms "
+                "is not the norm of the mean; take it after the reduction"
+            )
+            yield Place(module, node, message)
+
+    return facts.along_axes(CODE, find)
+
+
+def _leaves(value: AbstractValue) -> Iterator[AbstractValue]:
+    held = [*(value.parts or ()), *(value.fields or {}).values()]
+    for one in held:
+        yield from _leaves(one)
+    if not held:
+        yield value
+
+
+def _is_resized(value: AbstractValue) -> bool:
+    return any(one.gradient and RESIZED in one.marks for one in _leaves(value))
+
+
+def _is_gradient(value: AbstractValue) -> bool:
+    return any(one.gradient and UNREDUCED in one.marks for one in _leaves(value))
+
+
+def _norms(value: AbstractValue) -> Iterator[str]:
+    for one in _leaves(value):
+        if not one.gradient:
+            yield from (mark for mark in one.marks if mark.startswith(NORMED))
