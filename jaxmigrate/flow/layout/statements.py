@@ -17,6 +17,7 @@ from jaxmigrate.flow.layout import (
     expressions,
     frames,
     jaxline,
+    named_functions,
     projections,
 )
 from jaxmigrate.flow.layout.causes import Stacked
@@ -318,6 +319,8 @@ def _define_class(it: Interpreter, node: ast.ClassDef, frame: Frame) -> None:
     for name in inner.scope.bindings:
         if inner.env is not None and name in inner.env and any(b.kind != "def" for b in inner.scope.bindings[name]):
             it.set_attribute(cls, name, inner.env[name], node, frame.module)
+            if isinstance(inner.env[name], Func) and classes.is_pytree(it, cls):
+                it.block_all([inner.env[name]], named_functions.UNSEEN, node, frame.module)
     jaxline.define(it, cls, frame)
     outside = classes.foreign_base(it, cls)
     if outside and not _leaves_alone(it, cls):

@@ -31,12 +31,22 @@ class State:
     step: Callable = struct.field(pytree_node=False)
 
 
+r_step = jax.pmap(step, axis_name="i")
+
+
+class Default(NamedTuple):
+    step: Callable = r_step
+
+
 steps = Steps(p_step)
+default = Default()
 q_step = jax.pmap(step, axis_name="i")
 state = State(w=jnp.ones(3), step=q_step)
 w = jax_utils.replicate(jnp.ones(3))
 w, loss = p_step(w, shard(X))
 w, loss = q_step(w, shard(X))
+w, loss = r_step(w, shard(X))
 v, _ = steps.step(PER, X.reshape(n, 2, 3))
 u, _ = state.step(PER, X.reshape(n, 2, 3))
-RESULT = [np.asarray(jax_utils.unreplicate(w)), np.asarray(v), np.asarray(u)]
+t, _ = default.step(PER, X.reshape(n, 2, 3))
+RESULT = [np.asarray(t), np.asarray(jax_utils.unreplicate(w)), np.asarray(v), np.asarray(u)]
