@@ -7,6 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
+from jaxmigrate.flow.axes import Step
+from jaxmigrate.flow.blocks.evidence import only_binding
 from jaxmigrate.flow.doubled import undoubled
 from jaxmigrate.flow.enclosing import counts_devices
 from jaxmigrate.flow.facts import AXES, Facts, Place
@@ -98,11 +100,26 @@ def _written_out(facts: Facts) -> Iterator[Finding]:
     read = {reduction.node for reading in each for reduction in reading.reductions}
     for module, call in facts.calls(*(name.rpartition(".")[2] for name in REDUCTIONS)):
         outer, inner = reduction_of(call, module, facts), call.args[0] if call.args else None
-        if call in read or outer is None or not isinstance(inner, ast.Call):
+        if call in read or outer is None:
             continue
-        if reduction_of(inner, module, facts) == outer:
+        if isinstance(inner, ast.Name) and outer[0] == "jax.lax.psum":
+            way = _summed_before(inner, module, outer, facts)
+            yield from facts.finding(module, call, CODE, _told(*outer), way) if way else ()
+        if isinstance(inner, ast.Call) and reduction_of(inner, module, facts) == outer:
             fix = undoubled(call, module, facts.resolver)
             yield from facts.finding(module, call, CODE, _told(*outer), fix=fix)
+
+
+def _summed_before(name: ast.Name, module: Module, reduction: tuple[str, str], facts: Facts) -> tuple[Step, ...]:
+    """Where the only value of a name was reduced so before; empty where it was not, or is no such value."""
+    binding = only_binding(name, module)
+    made = binding.value if binding is not None and binding.kind == "assign" and not binding.path else None
+    if made is None or binding is None or binding.scope.node is not module.table.function_of(name):
+        return ()
+    for one in (made.body, made.orelse) if isinstance(made, ast.IfExp) else (made,):
+        if isinstance(one, ast.Call) and reduction_of(one, module, facts) == reduction:
+            return (Step(module, one, "reduced here"),)
+    return ()
 
 
 def reduction_of(call: ast.Call, module: Module, facts: Facts) -> tuple[str, str] | None:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
+from jaxmigrate.flow.early_norms import early_norms
 from jaxmigrate.flow.facts import AXES, Facts, Place
 from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.variance import AbstractValue, Reading
 from jaxmigrate.flow.variance.lattice import NORMED, RESIZED, UNREDUCED
+from jaxmigrate.program.modules import Module
 
 CODE = "JM215"
+SAID = re.compile(r"#.*\b(before|prior to)\b.*(pmean|psum|reduc|averag|aggregat|sync)", re.IGNORECASE)
+COMMENT = 6  # lines above a reduction in which its comment may stand
 
 
 def check(facts: Facts) -> Iterator[Finding]:
@@ -18,7 +24,7 @@ def check(facts: Facts) -> Iterator[Finding]:
 
     def find(_: DeviceMap, reading: Reading) -> Iterator[Place]:
         resized = [one for one in reading.reductions if _is_resized(one.operand)]
-        for one in resized:
+        for one in (one for one in resized if not _is_said(one.module, one.node)):
             message = (
                 f"gradients are reduced over {AXES} after each device has clipped or scaled them by a norm of its own; "
                 "reduce them first"
@@ -36,7 +42,25 @@ def check(facts: Facts) -> Iterator[Finding]:
             )
             yield Place(module, node, message)
 
-    return facts.along_axes(CODE, find)
+    told: set[tuple[str, int, int]] = set()
+    for finding in facts.along_axes(CODE, find):
+        told.add((finding.path, finding.line, finding.column))
+        yield finding
+    for module, call in early_norms(facts):
+        if _is_said(module, call):
+            continue
+        message = (
+            "gradients are reduced here after each device has clipped or scaled them by a norm of its own; reduce them "
+            "first"
+        )
+        for finding in facts.finding(module, call, CODE, message):
+            if (finding.path, finding.line, finding.column) not in told:
+                yield finding
+
+
+def _is_said(module: Module, node: ast.expr) -> bool:
+    """Whether a comment right above says that this is done before the reduction."""
+    return any(SAID.search(line) for line in module.lines[max(0, node.lineno - 1 - COMMENT) : node.lineno])
 
 
 def _leaves(value: AbstractValue) -> Iterator[AbstractValue]:

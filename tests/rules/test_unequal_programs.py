@@ -37,6 +37,14 @@ def test_the_wrong_program_is_told_and_the_right_one_is_not(head: str, text: str
 
 
 RIGHT = {
+    "clipped before, as a comment says": """
+def step(w, x):
+    grads = jax.grad(lambda w: jnp.mean((x @ w) ** 2))(w)
+    # As in the paper, each device clips before the pmean.
+    grads = jnp.clip(grads, -1, 1)
+    grads = jax.lax.pmean(grads, "batch")
+    return w - 0.1 * grads
+""",
     "each device's own gradients, beside those of all, to compare": """
 def step(w, x):
     grads = jax.grad(lambda w: jnp.mean((x @ w) ** 2))(w)

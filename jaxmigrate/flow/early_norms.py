@@ -1,0 +1,80 @@
+"""Gradients that are clipped and then reduced, by their names: where it is not in sight that they are gradients."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.stacked_names import nearest
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.scopes import Binding
+from jaxmigrate.program.syntax import last_name
+from jaxmigrate.program.values import External
+
+GRADIENTS = re.compile(r"(^|_)grad(s|ient|ients)?(_|$)")
+CLIPS = re.compile(r"(^|_)clip(_|ped|$)|clip_by")
+NORMS = re.compile(r"norm$|norms$")
+REDUCES = ("pmean", "psum")
+STEPS = 3  # names that are followed back to what a factor is made of
+
+
+def early_norms(facts: Facts) -> Iterator[tuple[Module, ast.Call]]:
+    """Reductions of what is called gradients, and that a norm of these has changed right before."""
+    for module, call in facts.calls(*REDUCES):
+        given = call.args[0] if call.args else None
+        if not isinstance(given, ast.Name) or not GRADIENTS.search(given.id.lower()):
+            continue
+        callee = facts.resolver.value(call.func, module)
+        made = nearest(given, module)
+        if not isinstance(callee, External) or made is None or made.value is None or made.path:
+            continue
+        if _is_clipped(made.value, given.id, module):
+            yield module, call
+
+
+def _is_clipped(value: ast.expr, name: str, module: Module) -> bool:
+    """Whether a value is made of gradients of that name by clipping them, or by a factor that their norm is in."""
+    if not isinstance(value, ast.Call) or not any(_is_named(one, name) for one in value.args):
+        return False
+    if CLIPS.search(last_name(value.func)):
+        return True
+    scaled = value.args[0] if value.args else None
+    if not isinstance(scaled, ast.Lambda) or not isinstance(scaled.body, ast.BinOp):
+        return False
+    if not isinstance(scaled.body.op, ast.Mult | ast.Div):
+        return False
+    factors = [one for one in (scaled.body.left, scaled.body.right) if isinstance(one, ast.Name)]
+    own = {one.arg for one in scaled.args.args}
+    return any(_holds_norm(one, name, module, STEPS) for one in factors if one.id not in own)
+
+
+def _is_named(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _above(node: ast.Name, module: Module) -> Binding | None:
+    """The assignment of a name that stands nearest above, also of a function around a lambda that reads it."""
+    scope = module.table.scope_of.get(node)
+    holder = scope.lookup(node.id) if scope is not None else None
+    bindings = holder.bindings[node.id] if holder is not None else []
+    above = [one for one in bindings if getattr(one.node, "end_lineno", node.lineno) < node.lineno]
+    return max(above, key=lambda one: getattr(one.node, "lineno", 0)) if above else None
+
+
+def _holds_norm(node: ast.Name, name: str, module: Module, steps: int) -> bool:
+    """Whether a number is made of the norm of gradients of that name."""
+    made = _above(node, module)
+    if made is None or made.value is None or made.path or not steps:
+        return False
+    inner = [*ast.walk(made.value)]
+    for one in inner:
+        if (
+            isinstance(one, ast.Call)
+            and NORMS.search(last_name(one.func))
+            and any(_is_named(a, name) for a in one.args)
+        ):
+            return True
+    names = (one for one in inner if isinstance(one, ast.Name) and one.id != node.id)
+    return any(_holds_norm(one, name, module, steps - 1) for one in names)
