@@ -157,7 +157,8 @@ class DeviceAxes:
 
     def _gives_alike(self, call: ast.Call, module: Module) -> bool:
         """Whether all parts of what a call gives are alike: a pmap's results, or the parts of a key."""
-        return call in self.stepped or self._callee(call, module) == "jax.random.split"
+        callee = self._callee(call, module)
+        return call in self.stepped or callee == "jax.random.split" or callee in REPLICATES
 
     def _part(
         self, value: ast.expr, path: tuple[int | str, ...], module: Module, given: Given, depth: int
@@ -186,8 +187,10 @@ class DeviceAxes:
         first = call.args[0] if call.args else None
         if name in ("jax.random.split", "jax.random.fold_in"):
             plain = name.endswith("fold_in") or self._is_unpacked(call, module)
-            held = self._of(first, module, given, depth + 1) if first is not None and plain else None
-            return held if held is not None and not held.stacked else None
+            above = max(depth - 1, 0)  # `rng, key = split(rng)` may stand there many times, each further up
+            held = self._of(first, module, given, above) if first is not None and plain else None
+            single = held is None and name.endswith("split") and plain  # a stacked key cannot be split so
+            return Axis(False, module, call) if single else held if held is not None and not held.stacked else None
         if name and names_first(call.func):  # the program's own may take away another axis
             return Axis(False, module, call)
         if last in TREE_MAPS and first is not None:

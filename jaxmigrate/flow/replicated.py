@@ -29,10 +29,12 @@ from jaxmigrate.program.scopes import Binding, FunctionNode, Scope, defaults_of,
 from jaxmigrate.program.syntax import by_last_name, calls_of, last_name
 from jaxmigrate.program.trees import ANY_TREE_MAPS
 from jaxmigrate.program.trust import Trust
-from jaxmigrate.program.values import Application, External, Function, Parameter, Value, Values
+from jaxmigrate.program.values import Application, External, Function, ModuleValue, Parameter, Value, Values
+from jaxmigrate.program.words import MAPS
 from jaxmigrate.records import made, record, replace
 
 DEEPEST = 5
+IMPORTS = ("import", "from")
 TILES = named("tiles")
 RANDOM = "jax.random."
 SEEDING = frozenset({"jax.random.PRNGKey", "jax.random.key", "jax.random.wrap_key_data"})  # which take a number
@@ -77,6 +79,7 @@ class Replicated:
     _by_name: dict[Module, dict[str, list[ast.Call]]] = made(factory=dict)
     _of_names: dict[Module, list[ast.Call]] = made(factory=dict)
     _of_made: dict[tuple[ast.FunctionDef, bool], list[tuple[ast.Call, Module]]] = made(factory=dict)
+    _mapping: dict[tuple[Module, str], bool] = made(factory=dict)
     _of_parameters: dict[tuple[ast.AST, str, int, bool, bool], bool | None] = made(factory=dict)
 
     def arguments(self, found: DeviceMap) -> frozenset[int]:
@@ -213,11 +216,11 @@ class Replicated:
         """What callers pass, where a value is a parameter; else itself."""
         return callers_of(self.resolver).passed(value) if isinstance(value, Parameter) else (value,)
 
-    @staticmethod
-    def _may_hold(callee: ast.expr, module: Module) -> bool:
+    def _may_hold(self, callee: ast.expr, module: Module) -> bool:
         """Whether something called may be what a call made: no function, class or import."""
         if isinstance(callee, ast.Attribute):
-            return isinstance(callee.value, ast.Name) and callee.value.id == "self"
+            base = callee.value
+            return isinstance(base, ast.Name) and (base.id == "self" or self._is_of_project(base, module))
         scope = module.table.scope_of[callee]
         holder = scope.lookup(callee.id) if isinstance(callee, ast.Name) else None
         bindings = holder.bindings[callee.id] if holder is not None and isinstance(callee, ast.Name) else []
@@ -227,6 +230,17 @@ class Replicated:
             or b.kind in ("from", "param")
             for b in bindings
         )
+
+    def _is_of_project(self, base: ast.Name, module: Module) -> bool:
+        """Whether a name stands for a module of the project that maps something: `sampling.generate(...)`."""
+        key = (module, base.id)
+        if key not in self._mapping:
+            holder = module.table.scope_of[base].lookup(base.id)
+            bindings = holder.bindings[base.id] if holder is not None else []
+            meant = self.resolver.value(base, module) if any(b.kind in IMPORTS for b in bindings) else None
+            named_so = isinstance(meant, ModuleValue) and any(word in meant.module.text for word in MAPS)
+            self._mapping[key] = named_so
+        return self._mapping[key]
 
     def _makers(self, callee: ast.expr, module: Module) -> dict[ast.expr, None]:
         """The calls that make what is called, in sight or in a function that returns what they make."""

@@ -63,6 +63,37 @@ def unrenewed(facts: Facts) -> Iterator[Stale]:
                     yield Stale(module, rounds.first or given[names[number]], draw)
 
 
+class Yielded(NamedTuple):
+    """A key that a generator gives again and again."""
+
+    module: Module
+    node: ast.expr
+
+
+def yielded(facts: Facts) -> Iterator[Yielded]:
+    """Keys that generators split in each round off one that nothing replaces."""
+    for module in facts.modules:
+        if "yield" not in module.text or KEY.search(module.text) is None or module.is_test:
+            continue
+        for function in module.table.own_scope:
+            if isinstance(function, ast.FunctionDef) and any(isinstance(o, ast.Yield) for o in ast.walk(function)):
+                yield from (Yielded(module, one) for one in _yielded_by(function, module, facts))
+
+
+def _yielded_by(function: ast.FunctionDef, module: Module, facts: Facts) -> Iterator[ast.expr]:
+    for node in ast.walk(function):
+        loop: ast.AST | None = node if isinstance(node, ast.Yield) else None
+        while loop is not None and not isinstance(loop, ROUNDS) and loop is not function:
+            loop = module.table.parents.get(loop)
+        if not isinstance(node, ast.Yield) or not isinstance(loop, ROUNDS):
+            continue
+        for one in node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]:
+            if isinstance(one, ast.Name) and KEY.search(one.id):
+                rounds = Unchanging(loop, module, facts.resolver)
+                if rounds.is_same(one) and rounds.first is not None:
+                    yield rounds.first
+
+
 def _drawn(draws: list[Draw]) -> dict[int | None, Draw]:
     """The keys that are drawn by as they are given, each with a draw: by their positions, None for one from outside."""
     found: dict[int | None, Draw] = {}

@@ -7,6 +7,7 @@ and arrays of what they are given.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Iterator
 
 from jaxmigrate.program.functions import returned_by
@@ -15,12 +16,13 @@ from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Binding, Scope, positional_names
 from jaxmigrate.program.syntax import last_name
-from jaxmigrate.program.values import External
+from jaxmigrate.program.values import Application, External, Function
 
 DRAWS = named("draws")
 MAKING = named("replicates", "splits-key", "broadcasts", "stacks", "tiles", "seed", "unchanged")
 RANDOM = "jax.random."
 STARTING = frozenset({"__init__", "setup", "__post_init__"})
+OWN_MAKING = re.compile(r"split.*(key|rng|device)|(key|rng)s?_split|(replicate|broadcast|shard|bcast|fold).*")
 COUNTING = frozenset({"range", "len", "axis_index", "process_index", "device_count", "local_device_count"})
 DEEPEST = 8
 EITHER = ast.Tuple | ast.List | ast.Starred | ast.BinOp | ast.Constant | ast.keyword
@@ -102,6 +104,7 @@ class Unchanging:
         callee = self.resolver.value(node.func, self.module)
         name = callee.name if isinstance(callee, External) else ""
         makes = name in MAKING or (name.startswith(RANDOM) and name not in DRAWS) or last_name(node.func) in COUNTING
+        makes |= isinstance(callee, Function | Application) and OWN_MAKING.search(last_name(node.func)) is not None
         given = [*node.args, *(one.value for one in node.keywords)]
         if not makes or not all(self.is_same(one, depth + 1) for one in given):
             return False

@@ -278,7 +278,8 @@ def _trained(target: str, made: ast.Call, module: Module, training: list[DeviceM
             near = home is module and (module.table.function_of(call) is around or "." in target)
             passed = [n for n, one in enumerate(call.args) if near and ast.unparse(one) == target]
             names = found.parameters()
-            given = any(n < len(names) and (not trained or names[n] in trained) for n in passed)
+            known = [name for name in names if name in trained]  # none where the gradient is of parts of a state
+            given = any(n < len(names) and (not known or names[n] in known) for n in passed)
             if given and not _is_mended(target, made, call, module):
                 return call
     return None

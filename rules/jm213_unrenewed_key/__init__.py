@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import Step
 from jaxmigrate.flow.facts import Facts
-from jaxmigrate.flow.stale_keys import drawn_again, unrenewed, unreplaced
+from jaxmigrate.flow.stale_keys import drawn_again, unrenewed, unreplaced, yielded
 
 CODE = "JM213"
 DRAWS = "each step draws the same random numbers: `{}` is the same key each time"
@@ -24,6 +24,11 @@ def check(facts: Facts) -> Iterator[Finding]:
             yield from facts.finding(
                 one.module, one.node, CODE, message, (Step(one.draw.module, one.draw.node, "drawn from here"),)
             )
+    for given in yielded(facts):
+        if given.node not in reported:
+            reported.add(given.node)
+            message = f"{DRAWS.format(given.module.segment(given.node))}; keep the other key that it gives"
+            yield from facts.finding(given.module, given.node, CODE, message)
     for left in unreplaced(facts):
         if left.call not in reported:
             reported.add(left.call)

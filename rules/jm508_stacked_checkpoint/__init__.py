@@ -86,7 +86,8 @@ def _written_as_given(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[s
         return set()
     names = {node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     given = [call.args[:1] for call in calls_of(function) if last_name(call.func) in WRITES]
-    return {one.id for first in given for one in first if isinstance(one, ast.Name)} - names
+    held = [base(one) for first in given for one in first if not isinstance(one, ast.Attribute)]
+    return {one.id for one in held if one is not None} - names
 
 
 def _library_name(value: Value) -> str:

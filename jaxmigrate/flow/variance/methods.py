@@ -53,6 +53,7 @@ LOOKS = frozenset(  # methods of strings and sequences, which change neither
     | {"format", "join", "find", "rfind", "partition", "rpartition", "isdigit", "isidentifier", "title", "encode"}
 )
 REGISTERS = re.compile(r"\bregister_pytree_|\btree_unflatten\b\s*=|def tree_unflatten\b")
+SAMPLED = re.compile("sampl|nois|latent|diffus|repar|gumbel")  # by which networks draw in evaluation, too
 STILL = (("train", False), ("training", False), ("is_training", False), ("deterministic", True))
 APPLY = frozenset({"apply", "apply_fn"})
 NO_DRAW = re.compile(
@@ -279,12 +280,12 @@ def note_keys(run: Run, arguments: Arguments, node: ast.Call | None, frame: Fram
         _note_passed_keys(run, arguments, node, frame)
     given = arguments.named.get("rngs")
     still = any(n in arguments.named and arguments.named[n].static == Constant(v) for n, v in STILL)
-    if given is None or still:
+    if given is None:
         return
     keys = given.fields or {"": given}
     apart = any(key.level == Level.YES for key in keys.values())  # then what is one for all is so on purpose
     for name, key in keys.items():
-        if name != "params":
+        if name != "params" and (not still or SAMPLED.search(name)):
             run.reading.draws.append(Draw(frame.module, node, f"rngs {name}".strip(), key, common=apart))
 
 

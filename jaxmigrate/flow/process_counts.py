@@ -1,0 +1,103 @@
+"""Numbers of the devices of one process where those of all are meant, or the other way round."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.variance.lattice import OF_EQUAL
+from jaxmigrate.program.collectives import PMAPS
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.syntax import last_name
+from jaxmigrate.program.values import External
+
+LOCAL = External("jax.local_device_count")
+ALL = External("jax.device_count")
+INDEX = External("jax.process_index")
+SUM = "jax.lax.psum"
+LOSS = re.compile("loss|grad|metric|energy|objective|elbo|nll")
+SEVERAL = re.compile(r"process_index|process_count|distributed\.initialize|host_count|host_id")
+
+
+class Miscounted(NamedTuple):
+    """An expression that counts the wrong devices, and what is to be said of it."""
+
+    module: Module
+    node: ast.expr
+    message: str
+
+
+def miscounted(facts: Facts) -> Iterator[Miscounted]:
+    """Losses divided by the devices of one process and summed over all, parts of a process of so many devices."""
+    yield from _divided(facts)
+    for module in facts.modules:
+        if "process_index" in module.text and "device_count" in module.text and not module.is_test:
+            yield from _starts(module, facts)
+    if any(SEVERAL.search(module.text) for module in facts.resolver.project.program):
+        yield from _reshaped(facts)
+
+
+def _divided(facts: Facts) -> Iterator[Miscounted]:
+    """Losses and gradients that are divided by the devices of one process, where a map sums gradients over all."""
+    summing = [
+        found
+        for found, reading in facts.readings
+        if found.name in PMAPS
+        for one in reading.reductions
+        if one.name == SUM and any(v.gradient or OF_EQUAL in v.marks for v in (one.operand, *(one.operand.parts or ())))
+    ]
+    for module in {found.function.module: None for found in summing}:
+        for call in module.table.calls if "local_device_count" in module.text else ():
+            above = module.table.parents.get(call)
+            divides = isinstance(above, ast.BinOp) and isinstance(above.op, ast.Div) and above.right is call
+            if not isinstance(above, ast.BinOp) or not divides:
+                continue
+            within = getattr(module.table.function_of(call), "name", "")
+            if LOSS.search(f"{ast.unparse(above.left)} {within}".lower()) is None:
+                continue
+            if facts.resolver.value(call.func, module) == LOCAL:
+                message = "divides by the devices of one process what psum adds up over those of all; write "
+                yield Miscounted(module, above, f"{message}jax.device_count()")
+
+
+def _starts(module: Module, facts: Facts) -> Iterator[Miscounted]:
+    """`process_index() * n` where n is a share of one of the process's devices, and not the process's own."""
+    for node in (one for one in ast.walk(module.tree) if isinstance(one, ast.BinOp) and isinstance(one.op, ast.Mult)):
+        for index, size in ((node.left, node.right), (node.right, node.left)):
+            if _meaning(index, module, facts) != INDEX:
+                continue
+            divided = _held(size, module, facts)
+            by = divided.right if isinstance(divided, ast.BinOp) and isinstance(divided.op, ast.FloorDiv) else None
+            if by is not None and _meaning(by, module, facts) in (LOCAL, ALL):
+                message = "the part of a process starts at its index times a part of one device; divide by "
+                yield Miscounted(module, node, f"{message}jax.process_count()")
+
+
+def _reshaped(facts: Facts) -> Iterator[Miscounted]:
+    """Arguments of a pmap that are reshaped to as many slices as all processes have devices."""
+    for found in facts.all_maps:
+        if found.name not in PMAPS:
+            continue
+        for given, module, _ in facts.given_to(found):
+            held = _held(given, module, facts)
+            if not isinstance(held, ast.Call) or last_name(held.func) != "reshape" or module.is_test:
+                continue
+            shape = next((one for one in held.args if isinstance(one, ast.Tuple)), None)
+            first = shape.elts[0] if shape is not None and shape.elts else (held.args[0] if held.args else None)
+            if first is not None and _meaning(first, module, facts) == ALL:
+                message = "pmap takes a slice for each device of this process, and here is one for those of all; write "
+                yield Miscounted(module, first, f"{message}jax.local_device_count()")
+
+
+def _held(node: ast.expr, module: Module, facts: Facts) -> ast.expr:
+    """What a name was assigned, where it was so once."""
+    return facts.resolver.assigned(node, module) if isinstance(node, ast.Name) else node
+
+
+def _meaning(node: ast.expr, module: Module, facts: Facts) -> object:
+    """The function that a number comes from."""
+    held = _held(node, module, facts)
+    return facts.resolver.value(held.func, module) if isinstance(held, ast.Call) and not held.args else None

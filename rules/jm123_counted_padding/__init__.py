@@ -1,0 +1,20 @@
+"""JM123: what fills up a batch counts in an evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jaxmigrate.findings import Finding
+from jaxmigrate.flow.counted_padding import counted_padding
+from jaxmigrate.flow.facts import Facts
+
+CODE = "JM123"
+
+
+def check(facts: Facts) -> Iterator[Finding]:
+    """Padding for the devices, in evaluations without a mask."""
+    for one in counted_padding(facts):
+        message = (
+            "the padding for the devices counts in the evaluation: give the map a mask, and divide by the psum of it"
+        )
+        yield from facts.finding(one.module, one.call, CODE, message, one.way)

@@ -1,0 +1,24 @@
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+@functools.partial(jax.pmap, axis_name="i", in_axes=(None, 0, 0, 0))
+def eval_step(params, x, y, mask):
+    correct = ((x @ params > 0) == y) * mask
+    return jax.lax.psum(correct.sum(), "i") / jax.lax.psum(mask.sum(), "i")
+
+
+def evaluate(params, x, y):
+    n = jax.local_device_count()
+    rest = -len(x) % jax.local_device_count()
+    mask = np.pad(np.ones(len(x)), [(0, rest)])
+    x = np.pad(x, [(0, rest), (0, 0)])
+    y = np.pad(y, [(0, rest)], constant_values=True)
+    return eval_step(params, x.reshape(n, -1, 3), y.reshape(n, -1), mask.reshape(n, -1))[0]
+
+
+if __name__ == "__main__":
+    print("accuracy:", evaluate(jnp.ones(3), np.ones((30, 3)), np.ones(30, bool)))

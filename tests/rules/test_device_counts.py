@@ -1,0 +1,50 @@
+"""Device axes, counts of devices, wrappers and generators of keys, and what is right beside them.
+
+Each program of `device_axis_programs.txt` ran on 8 devices, in one process.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jaxmigrate.config import Config
+from jaxmigrate.lint.linting import lint
+from jaxmigrate.sources import decode
+from tests.rules.whole import programs
+
+
+@pytest.mark.parametrize(("told", "program"), programs("device_axis_programs.txt"))
+def test_what_is_told_of_device_axes(told: list[str], program: str) -> None:
+    found = lint([decode(program.encode(), "a.py", Path("/project/a.py"))], Config())
+    assert sorted({one.code for one in found}) == told
+
+
+def test_a_key_is_given_to_a_pmap_of_another_module() -> None:
+    texts = {
+        "sampling.py": (
+            "import functools\nimport jax\n"
+            "@functools.partial(jax.pmap, axis_name='batch')\n"
+            "def generate(params, rng):\n"
+            "    rng = jax.random.fold_in(rng, jax.lax.axis_index('batch'))\n"
+            "    return jax.random.normal(rng, (4,)) * params\n"
+        ),
+        "train.py": (
+            "import jax\nfrom flax import jax_utils\nimport sampling\n"
+            "def main(rng, params):\n"
+            "    params = jax_utils.replicate(params)\n"
+            "    rng, sample_rng = jax.random.split(rng)\n"
+            "    return sampling.generate(params, {given})\n"
+        ),
+    }
+
+    def codes(given: str) -> list[str]:
+        sources = [
+            decode(text.replace("{given}", given).encode(), name, Path("/project", name))
+            for name, text in texts.items()
+        ]
+        return [one.code for one in lint(sources, Config())]
+
+    assert codes("sample_rng") == ["JM117"]
+    assert codes("jax_utils.replicate(sample_rng)") == []
