@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.variance.lattice import OF_EQUAL
-from jaxmigrate.program.collectives import PMAPS
+from jaxmigrate.program.collectives import PMAPS, SHARD_MAPS
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import External
@@ -45,7 +45,7 @@ def _divided(facts: Facts) -> Iterator[Miscounted]:
     summing = [
         found
         for found, reading in facts.readings
-        if found.name in PMAPS
+        if found.name in PMAPS | SHARD_MAPS
         for one in reading.reductions
         if one.name == SUM and any(v.gradient or OF_EQUAL in v.marks for v in (one.operand, *(one.operand.parts or ())))
     ]
