@@ -60,6 +60,28 @@ def unlike_batches(facts: Facts) -> Iterator[Unlike]:
                 yield Unlike(few[0], many[0], axis, (first, second))
 
 
+class Foreign(NamedTuple):
+    """A batch whose examples another axis splits than those of several beside it."""
+
+    one: Placed
+    other: Placed
+    axes: tuple[str, str]
+
+
+def foreign_axes(facts: Facts) -> Iterator[Foreign]:
+    """Batches of one function of which one is split over an axis that is for no data by its name."""
+    for group in _groups(facts):
+        split = [(one, sorted(one.block.dims[0] or ())) for one in group if one.block.dims]
+        for one, axes in split:
+            others = [(other, names) for other, names in split if other is not one]
+            first = others[0] if len(others) > 1 else None
+            if first is None or len(axes) != 1 or EXAMPLES.search(axes[0].lower()):
+                continue
+            usual = first[1][0] if len(first[1]) == 1 and all(names == first[1] for _, names in others) else ""
+            if EXAMPLES.search(usual.lower()):
+                yield Foreign(one, first[0], (axes[0], usual))
+
+
 def _groups(facts: Facts) -> Iterator[list[Placed]]:
     """The batches of each function: what it is given, and what it places."""
     for found in facts.all_maps:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import Step
 from jaxmigrate.flow.facts import Facts
-from jaxmigrate.flow.unlike_specs import exchanged_entries, unlike_batches, unlike_results
+from jaxmigrate.flow.unlike_specs import exchanged_entries, foreign_axes, unlike_batches, unlike_results
 
 CODE = "JM120"
 GIVES_WAY = True  # other rules about specs say more of the cause
@@ -23,6 +23,14 @@ def check(facts: Facts) -> Iterator[Finding]:
         )
         way = (Step(one.other.module, one.other.node, "beside it"),)
         yield from facts.finding(one.one.module, one.one.node, CODE, message, way)
+    for foreign in foreign_axes(facts):
+        axis, usual = foreign.axes
+        message = (
+            f"{axis!r} splits the examples of {foreign.one.name}, and {usual!r} those of {foreign.other.name} and "
+            "others beside it: devices get other examples of one than of the others"
+        )
+        way = (Step(foreign.other.module, foreign.other.node, "beside it"),)
+        yield from facts.finding(foreign.one.module, foreign.one.node, CODE, message, way)
     for entry in exchanged_entries(facts):
         message = (
             f"this spec of {entry.name} has the entries of that of {entry.other} in another order, though both are of "
