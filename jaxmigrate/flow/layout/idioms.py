@@ -144,14 +144,15 @@ class Idioms:
         if isinstance(node, ast.BinOp):
             return self.makes_array(node.left, module) or self.makes_array(node.right, module)
         values = self.resolver.values(node, module)
-        return all(isinstance(v, Application) and _is_creation(v.callee) for v in values)
+        return bool(values) and all(isinstance(v, Application) and _is_creation(v.callee) for v in values)
 
     def makes_strong(self, node: ast.expr, module: Module) -> bool:
         """Whether an expression certainly gives one array whose dtype is not weak."""
         if isinstance(node, ast.BinOp):
             return self.makes_strong(node.left, module) or self.makes_strong(node.right, module)
         values = self.resolver.values(node, module)
-        return all(isinstance(v, Application) and _is_creation(v.callee) and _is_strong(v.callee) for v in values)
+        made = [v.callee for v in values if isinstance(v, Application) and _is_creation(v.callee)]
+        return bool(values) and len(made) == len(values) and all(map(_is_strong, made))
 
     # Expressions on one array
 
