@@ -36,7 +36,7 @@ def wrapper(plan: MapPlan, mapped: str | ast.expr, words: Words, room: int) -> t
     value, shown, parts = _value(plan, mapped, names, words)
     inputs = plan.inputs * len(names) if plan.whole_in else plan.inputs
     read = {n.id for n in names_in([mapped])} if isinstance(mapped, ast.Lambda) else {*names}
-    seen = [a if n in read else Array(split=False) for n, a in zip(names, inputs, strict=True)]
+    seen = [a if n in read else Array(split=False) for n, a in zip(names, inputs if names else (), strict=True)]
     lines = _squeezes(seen, names, words)
     lines += _returns(value, shown, axis, words, room)
     signature = ", ".join(names) or f"*{STAR}"
