@@ -113,7 +113,10 @@ def test_says_why_nothing_is_global(trainer: Path, capsys: pytest.CaptureFixture
     computed = TRAINER.replace('axis_name="batch", donate', 'axis_name="batch", in_axes=axes(), donate')
     trainer.write_text(computed, encoding="utf-8")
     assert main(["fix", str(trainer), "--check"]) == 1
-    assert "  line 16: all stacked: its in_axes are only known at run time\n" in capsys.readouterr().out
+    assert (
+        "  line 16: all stacked: its in_axes are only known at run time (line 16): `axes()`\n"
+        in capsys.readouterr().out
+    )
     read = TRAINER.replace("in batches:\n", "in batches:\n        print(params)\n").replace("shard(batch)", "batch")
     trainer.write_text(read, encoding="utf-8")
     assert main(["fix", str(trainer), "--check"]) == 1

@@ -19,6 +19,12 @@ from jaxmigrate.program.values import Application, External, Function
 LIKELY = "or run `fix --layout likely`"
 MOST = 8  # reasons that a story tells
 LONGEST = 48  # of what stands in a reason
+OPTIONS = {
+    "devices": "if these are all devices, leave `devices=` out here and where its arrays are made",
+    "backend": "if it is the default backend, leave `backend=` out",
+    "axis_size": "leave `axis_size=` out, which the arrays say",
+    "axis_name": "write the name as a literal, or as a constant of a module",
+}
 DOES = {
     "replicate": "is replicated",
     "split": "is split",
@@ -44,8 +50,14 @@ def of_plain(it: Interpreter, site: ast.expr, place: Sequence[int]) -> Blocker |
 
 def _origin(it: Interpreter, given: ast.expr, module: Module) -> str:
     """What an argument is, and the line that gave its name a value."""
+    said = origin(it, given, module)
+    return said if isinstance(given, ast.Name) else f"{said} is not known to be stacked"
+
+
+def origin(it: Interpreter, given: ast.expr, module: Module) -> str:
+    """An expression, and where it is a name, what that is and the line that gave it that value."""
     if not isinstance(given, ast.Name):
-        return f": `{_short(given)}` is not known to be stacked"
+        return f": `{shortened(given)}`"
     bindings = [(getattr(b.node, "lineno", 0), b) for b in it.resolver.bindings_at(given, module)]
     above = [one for one in bindings if one[0] <= given.lineno] or bindings
     if not above:
@@ -53,10 +65,11 @@ def _origin(it: Interpreter, given: ast.expr, module: Module) -> str:
     line, binding = max(above, key=lambda one: one[0])
     if binding.value is None:
         return f": `{given.id}` gets its value in line {line}"
-    return f": `{given.id}` {'comes from' if binding.path else 'is'} `{_short(binding.value)}` (line {line})"
+    return f": `{given.id}` {'comes from' if binding.path else 'is'} `{shortened(binding.value)}` (line {line})"
 
 
-def _short(node: ast.expr) -> str:
+def shortened(node: ast.expr) -> str:
+    """An expression as a reason tells it."""
     text = " ".join(ast.unparse(node).split())
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
@@ -81,6 +94,10 @@ def advice(it: Interpreter, blocker: Reason | Blocker | None, result: str = "") 
         case "replaced":
             declare = _declare(remedy.name, "never-replaced")
             return f"if nothing replaces it while your program runs, {declare}, {LIKELY}"
+        case "option":
+            return OPTIONS.get(remedy.name, f"write `{remedy.name}` as a literal, such as a number or a tuple of them")
+        case "processes":
+            return "if the program never runs as several processes, write `processes = 1` in pyproject.toml"
         case "apart":
             return f"if that file is no part of the program that you run, {_declare(remedy.name, 'apart')}, {LIKELY}"
     return ""
@@ -137,7 +154,7 @@ def story(
         yield f"and {len(more) - MOST} more"
     mixed = ((one, blocker) for blocker in blockers[:MOST] if blocker.remedy == MIXED for one in _others(it, blocker))
     yield from dict.fromkeys(
-        placed(f"`{name}` is `{_short(value)}` too", binding.node, blocker.module, module)
+        placed(f"`{name}` is `{shortened(value)}` too", binding.node, blocker.module, module)
         for (name, binding, value), blocker in mixed
     )
     if group is not None:

@@ -14,7 +14,7 @@ from jaxmigrate.flow.layout.idioms import COUNTINGS
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Key, Op, Place
 from jaxmigrate.flow.layout.site_facts import SiteFacts
-from jaxmigrate.flow.layout.values import Blocker, Group, told
+from jaxmigrate.flow.layout.values import PROCESSES, Blocker, Group, Remedy, told
 from jaxmigrate.flow.variance import AbstractValue, Level
 from jaxmigrate.flow.variance.lattice import OTHERS, Fields, tuple_of
 from jaxmigrate.program.modules import Module
@@ -32,6 +32,10 @@ ON_HOST = COMPUTED | {
     host_arithmetic.DEEP,
     host_arithmetic.BATCH,
 }  # what host code does with arrays, and leaves as it is
+ON_ONE_PROCESS = frozenset({"merge", "output", host_arithmetic.ALONE, host_arithmetic.DIVIDED, host_arithmetic.FLAT})
+PART_OF_PROCESS = Stacked.READ_ON_HOST.reason(
+    "is taken apart on the host, where each of several processes would have only a part of a global array"
+)
 SPLIT_FIELD = Stacked.PER_DEVICE.reason("is split over the devices, while other fields of its object are replicated")
 
 
@@ -44,9 +48,7 @@ class Groups:
         self.processes = processes
         self.facts = SiteFacts(it, axis)
         self.splittable = {"split", "argument", "prefetch", "identity", "size"} | (
-            set()
-            if processes
-            else {"merge", "output", host_arithmetic.ALONE, host_arithmetic.DIVIDED, host_arithmetic.FLAT}
+            set() if processes else ON_ONE_PROCESS
         )
         self.dropped: dict[Group, Reason | Blocker] = {}
         self.copied: dict[tuple[ast.expr, int], set[str]] = {}  # the methods that copy an argument, as far as asked
@@ -165,12 +167,16 @@ class Groups:
         return any(op.form in (operations.OBSERVED, operations.PRESUMED) for op in ops)
 
     def _reason(self, group: Group | None, module: Module) -> Reason:
+        return told(self._why(group), module)
+
+    def _why(self, group: Group | None) -> Reason | Blocker:
+        """Why the arrays of a group stay stacked, with the place where that shows."""
         if group is None:
             return NOT_ONE
         root = group.find()
         for one in self.family_of(root):
             if why := self._held_by(one):
-                return told(why, module)
+                return why
         kinds = self.kinds_of(root)
         if "rows" in kinds:
             return (
@@ -178,15 +184,35 @@ class Groups:
                 if self._is_counted(root)
                 else Stacked.RANDOM_KEY.reason("holds one random key per device")
             )
+        taken_apart = kinds & ON_ONE_PROCESS - {"output"}
+        if self.processes and taken_apart and kinds <= self.splittable | ON_ONE_PROCESS:
+            return self._at(root, taken_apart, PART_OF_PROCESS, PROCESSES)
         if host_arithmetic.FLAT in kinds and kinds.isdisjoint({"split", "merge"}):
-            return Stacked.READ_ON_HOST.reason("has all its elements put in another shape on the host")
+            said = Stacked.READ_ON_HOST.reason("has all its elements put in another shape on the host")
+            return self._at(root, {host_arithmetic.FLAT}, said)
         if not COMPUTED.isdisjoint(kinds) and not kinds <= self.splittable:
-            return Stacked.READ_ON_HOST.reason("takes part in arithmetic on the host")
+            return self._at(root, COMPUTED, Stacked.READ_ON_HOST.reason("takes part in arithmetic on the host"))
         if "split" in kinds and any(self._own(one) == "replicated" for one in self.owners.get(root, ())):
             return SPLIT_FIELD
         if "split" in kinds:
-            return Stacked.MIXED.reason("holds a split batch in one place and something else in another")
-        return Stacked.MIXED.reason("is used as stacked in one place and as replicated in another")
+            said = Stacked.MIXED.reason("holds a split batch in one place and something else in another")
+        else:
+            said = Stacked.MIXED.reason("is used as stacked in one place and as replicated in another")
+        return self._at(root, kinds - self.splittable - {"output"}, said)
+
+    def _at(self, root: Group, kinds: Collection[str], said: Reason, remedy: Remedy | None = None) -> Reason | Blocker:
+        """A reason with the first place where something of some kinds is done with the arrays of a group."""
+        family = self.family_of(root)
+        places = [
+            (op.node, op.module)
+            for op in self.it.operations.ops.values()
+            if op.kind in kinds and op.group.find() in family
+        ]
+        for key, one in self.it.groups.items():
+            if not places and key[0] in kinds and isinstance(key[1], ast.expr) and one.find() in family:
+                node = key[1]
+                places += [(node, module) for module in self.it.modules if node in module.table.parents][:1]
+        return Blocker(said, places[0][1], places[0][0], remedy=remedy) if places else said
 
     def _is_counted(self, root: Group) -> bool:
         """Whether the rows of a group are the numbers of the devices."""

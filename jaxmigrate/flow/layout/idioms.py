@@ -9,7 +9,7 @@ from jaxmigrate.flow.layout import identities
 from jaxmigrate.flow.layout.functions import is_generator, only_parameter, single_return
 from jaxmigrate.flow.layout.given_devices import GivenDevices
 from jaxmigrate.flow.layout.named_counts import NamedCounts
-from jaxmigrate.flow.layout.raw_keys import is_raw_key
+from jaxmigrate.flow.layout.raw_keys import rank_of_keys
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.declarations import Kind as Declared
 from jaxmigrate.program.library import named, the
@@ -272,17 +272,20 @@ class Idioms:
         return None
 
     def _tiled(self, node: ast.Call, name: str, module: Module) -> Idiom | None:
-        """`jnp.repeat(x[None], n, axis=0)`, `jnp.tile(x, (n,) + (1,) * x.ndim)`, and `jnp.tile(key[None], (n, 1))`."""
+        """`jnp.repeat(x[None], n, axis=0)`, `jnp.tile(x, (n,) + (1,) * x.ndim)`, and `jnp.tile(key, (n, 1))`."""
         match node.args:
-            case [ast.Subscript(value=key, slice=index), ast.Tuple(elts=[count, ast.Constant(value=1)])] if (
-                name.endswith(".tile") and not node.keywords and self.is_new_axis(index, module)
+            case [array, ast.Tuple(elts=[count, *ones]) | ast.List(elts=[count, *ones])] if (
+                ones and name.endswith(".tile") and not node.keywords and all(map(_is_one, ones))
             ):
-                of_key = self.is_count(count, module) and is_raw_key(key, module, self.resolver)
-                return Idiom("replicate", key, name) if of_key else None
-            case [array, ast.BinOp(left=ast.Tuple(elts=[count]), op=ast.Add(), right=rest)] if (
-                name.endswith(".tile") and not node.keywords and self.is_count(count, module) and _is_ones(rest, array)
-            ):
-                return Idiom("replicate", array, name)
+                new = isinstance(array, ast.Subscript) and self.is_new_axis(array.slice, module)
+                key = array.value if new and isinstance(array, ast.Subscript) else array
+                of_keys = self.is_count(count, module) and rank_of_keys(key, module, self.resolver) == len(ones)
+                return Idiom("replicate", key, name) if of_keys else None
+            case [
+                array,
+                ast.BinOp(left=ast.Tuple(elts=[count]) | ast.List(elts=[count]) as first, op=ast.Add(), right=rest),
+            ] if name.endswith(".tile") and not node.keywords and self.is_count(count, module):
+                return Idiom("replicate", array, name) if _is_ones(rest, array, type(first)) else None
             case [array, count] if name.endswith(".repeat") and len(node.keywords) == 1:
                 if _is_first_axis(node.keywords[0]):
                     return self._repeat(array, count, name, module)
@@ -496,14 +499,20 @@ def leading_sizes(shape: ast.expr | None) -> list[ast.expr]:
     return []
 
 
-def _is_ones(node: ast.expr, array: ast.expr) -> bool:
-    """Whether an expression is `(1,) * x.ndim`."""
+def _is_ones(node: ast.expr, array: ast.expr, display: type[ast.expr]) -> bool:
+    """Whether an expression is `(1,) * x.ndim`, in a display of that type."""
     match node:
         case ast.BinOp(
-            left=ast.Tuple(elts=[ast.Constant(value=1)]), op=ast.Mult(), right=ast.Attribute(value=of, attr="ndim")
+            left=ast.Tuple(elts=[one]) | ast.List(elts=[one]) as ones,
+            op=ast.Mult(),
+            right=ast.Attribute(value=of, attr="ndim"),
         ):
-            return _same(of, array)
+            return isinstance(ones, display) and _is_one(one) and _same(of, array)
     return False
+
+
+def _is_one(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is not True and node.value == 1
 
 
 def _is_first_axis(keyword: ast.keyword) -> bool:

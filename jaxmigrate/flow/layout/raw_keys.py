@@ -7,10 +7,12 @@ import ast
 from jaxmigrate.program.library import named, the
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.values import External
+from jaxmigrate.program.values import Application, Constant, External
 
 MAKES = named("raw-key")
 SPLITS = the("splits-raw")
+COUNTS = (External("builtins.len"), External("jax.device_count"), External("jax.local_device_count"))
+MOST = 2  # arguments of these
 TYPED = "custom_prng"  # the setting by which `PRNGKey` makes keys without an axis
 
 
@@ -18,6 +20,15 @@ def is_raw_key(node: ast.expr, module: Module, resolver: Resolver) -> bool:
     """Whether an expression is certainly one such key."""
     set_otherwise = any(TYPED in one.text for one in resolver.project.named)
     return not set_otherwise and _is_raw(node, module, resolver, set())
+
+
+def rank_of_keys(node: ast.expr, module: Module, resolver: Resolver) -> int:
+    """How many axes an expression has that is certainly one such key, or as many as one is split into; 0 for others."""
+    if is_raw_key(node, module, resolver):
+        return 1
+    whole = resolver.assigned(node, module)
+    set_otherwise = any(TYPED in one.text for one in resolver.project.named)
+    return 2 if not set_otherwise and _is_split_of_raw(whole, module, resolver, set()) else 0
 
 
 def _is_raw(node: ast.expr, module: Module, resolver: Resolver, seen: set[ast.AST]) -> bool:
@@ -44,10 +55,18 @@ def _is_raw(node: ast.expr, module: Module, resolver: Resolver, seen: set[ast.AS
 def _is_split_of_raw(node: ast.expr, module: Module, resolver: Resolver, seen: set[ast.AST]) -> bool:
     """Whether an expression is `split(key)` or `split(key, 3)`, whose rows are such keys."""
     match node:
-        case (
-            ast.Call(func=func, args=[key], keywords=[])
-            | ast.Call(func=func, args=[key, ast.Constant(value=int())], keywords=[])
-        ):
+        case ast.Call(func=func, args=[key, *counts], keywords=[]) if len(counts) <= 1:
             made = resolver.value(func, module)
-            return isinstance(made, External) and made.name == SPLITS and _is_raw(key, module, resolver, seen)
+            in_rows = all(_is_number(one, module, resolver) for one in counts)  # and in no other shape
+            return (
+                in_rows and isinstance(made, External) and made.name == SPLITS and _is_raw(key, module, resolver, seen)
+            )
     return False
+
+
+def _is_number(node: ast.expr, module: Module, resolver: Resolver) -> bool:
+    """Whether an expression is certainly a whole number: one that is written, or the length of something."""
+    values = resolver.values(node, module)
+    written = all(isinstance(one, Constant) and isinstance(one.value, int) for one in values)
+    counted = (isinstance(one, Application) and one.callee in COUNTS and len(one.arguments) < MOST for one in values)
+    return written or all(counted)

@@ -6,10 +6,10 @@ import ast
 from dataclasses import replace
 
 from jaxmigrate.flow.guards import is_tried
-from jaxmigrate.flow.layout import identities, results
+from jaxmigrate.flow.layout import advice, identities, results
 from jaxmigrate.flow.layout.causes import Reason, Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
-from jaxmigrate.flow.layout.values import Blocker
+from jaxmigrate.flow.layout.values import Blocker, Remedy
 from jaxmigrate.flow.variance import loaded_beside
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.sites import axis_of, listed, literal_of
@@ -65,25 +65,34 @@ class SiteFacts:
             given = site.keyword(name)
             usual = given is not None and name == "devices" and self._is_usual(node, given)
             if given is not None and not usual:
-                return Stacked.MAP_STAYS.reason(f"pmap is given `{name}=`")
+                return self._option(node, name, f"pmap is given `{name}=`")
         if self.axis(node) is None:
-            return Stacked.MAP_STAYS.reason("its axis name is only known at run time")
+            return self._option(node, "axis_name", "its axis name is only known at run time")
         axes = self.in_axes(node)
         if axes is None:
             return self._unusual(node, "in_axes")
         if not self._has_usual_outputs(node):
             return self._unusual(node, "out_axes")
         if self.positions(node, "static_broadcasted_argnums") is None:
-            return Stacked.MAP_STAYS.reason("its static arguments are only known at run time")
+            return self._option(node, "static_broadcasted_argnums", "its static arguments are only known at run time")
         if self.positions(node, "donate_argnums") is None:
-            return Stacked.MAP_STAYS.reason("what it donates is only known at run time")
+            return self._option(node, "donate_argnums", "what it donates is only known at run time")
         return None
 
-    def _unusual(self, node: ast.expr, keyword: str) -> Reason:
-        known = literal_of(self.it.sites[node], keyword, 0, self.it.resolver) is not ...
-        return Stacked.MAP_STAYS.reason(
-            f"its {keyword} are {'not all 0 or None' if known else 'only known at run time'}"
-        )
+    def _unusual(self, node: ast.expr, keyword: str) -> Reason | Blocker:
+        if literal_of(self.it.sites[node], keyword, 0, self.it.resolver) is not ...:
+            return Stacked.MAP_STAYS.reason(f"its {keyword} are not all 0 or None")
+        return self._option(node, keyword, f"its {keyword} are only known at run time")
+
+    def _option(self, node: ast.expr, keyword: str, says: str) -> Reason | Blocker:
+        """Why an argument of pmap speaks against a site: what it is, and where."""
+        reason, given = Stacked.MAP_STAYS.reason(says), self.it.sites[node].keyword(keyword)
+        if given is None or given.expression is None:
+            return reason
+        value = given.expression
+        known = literal_of(self.it.sites[node], keyword, None, self.it.resolver)
+        behind = "" if known is not ... else advice.origin(self.it, value, given.module)
+        return Blocker(reason, given.module, value, behind, Remedy("option", keyword))
 
     def _replaced_beside(self, node: ast.expr, module: Module) -> Blocker | None:
         """Where a process that runs the functions of a module replaces functions of the project that may matter."""

@@ -183,8 +183,8 @@ class Solution(Solver):
     def _stacked(self, group: Group | None, module: Module, plain: Blocker | None) -> Choice:
         """An array that stays stacked, with what to do about that."""
         family = self.family_of(group.find()) if group is not None else []
-        why = plain or next((w for one in family if (w := self._held_by(one))), None)
+        why = plain or self._why(group)
         story = tuple(advice.story(self.it, group, why, family, module))
-        reason = told(plain, module) if plain is not None else self._reason(group, module)
-        equal = self.result_of.get(why, "") if why is not None else ""
+        reason = told(why, module)
+        equal = self.result_of.get(why, "")
         return Choice("stacked", reason, advice=advice.advice(self.it, why, equal), story=story)

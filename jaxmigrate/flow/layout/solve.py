@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from jaxmigrate.flow.layout import operations, results
+from jaxmigrate.flow.layout import advice, operations, results
 from jaxmigrate.flow.layout.causes import NOT_FULL, NOT_ONE, Reason, Stacked
 from jaxmigrate.flow.layout.equal_outputs import LONGEST_NAME, EqualOutputs
 from jaxmigrate.flow.layout.groups import REPLICABLE, SLICED, SPLIT_FIELD
@@ -80,7 +80,7 @@ class Solver(EqualOutputs):
                     changed |= node not in self.by_rows
                     self.by_rows.add(node)
                 else:
-                    self.blocked[node] = NOT_FULL
+                    self.blocked[node] = self._not_full(node)
                     changed = True
             if (why := self.blocked[node]) is not None:
                 reason = _reaching(why)
@@ -94,6 +94,13 @@ class Solver(EqualOutputs):
                         if output is not None and not self._is_result(output.find()):
                             changed |= self._drop(output, NOT_FULL)
         return changed
+
+    def _not_full(self, node: ast.expr) -> Reason | Blocker:
+        """Why a map may run on fewer devices: the first argument of which nothing says how many slices it holds."""
+        mapped = (i for i, axis in enumerate(self.facts.in_axes(node) or ()) if axis is not None)
+        plain = (advice.of_plain(self.it, node, (i,)) for i in mapped if ("plain", node, i) in self.it.variables)
+        why = next((one for one in plain if one is not None), None)
+        return replace(why, reason=NOT_FULL) if why is not None else NOT_FULL
 
     def _drop_argument(self, node: ast.expr, index: int, axis: int | None) -> bool:
         """The arrays of an argument that is not mapped, or of which a call may have slices for fewer devices."""

@@ -26,10 +26,11 @@ class Remedy(NamedTuple):
 
     "reads": a function may only read its arguments; "calls": other files may call this; "equal": an output may be
     replicated; "made": how an array is made can be declared; "mixed": the same of what it is mixed with; "replaced":
-    a function is monkeypatched; "apart": a file may have no part in the program.
+    a function is monkeypatched; "apart": a file may have no part in the program; "option": an argument of pmap can be
+    left out or written otherwise; "processes": the program may never run as several.
     """
 
-    kind: Literal["reads", "calls", "equal", "made", "mixed", "replaced", "apart"]
+    kind: Literal["reads", "calls", "equal", "made", "mixed", "replaced", "apart", "option", "processes"]
     name: str = ""
 
 
@@ -37,6 +38,7 @@ READS = Remedy("reads")
 CALLS = Remedy("calls")
 MADE = Remedy("made")
 MIXED = Remedy("mixed")
+PROCESSES = Remedy("processes")
 
 
 @dataclass(frozen=True, slots=True)
