@@ -242,16 +242,8 @@ class ArrayWriter:
                 yield Replace(op.node, self._replicated(choice, op.operand))
             case "rows":
                 yield Replace(op.node, self._code(self.placed("$itself", split, choice.axis)))
-            case "merge" if op.form == "same":
-                return
-            case "merge" if op.form == COPIED:
-                assert isinstance(op.node, ast.Call)
-                assert isinstance(op.node.func, ast.Attribute)
-                yield Replace(op.node, code("$numpy.array($x)", numpy=op.node.func.value, x=op.operand))
-            case "merge" if op.sorts:
-                yield Replace(op.node, code(f"{self._jax}.tree.map(lambda x: x, $x)", x=op.operand))
             case "merge":
-                yield Replace(op.node, code("$x", x=op.operand))
+                yield from self._merge(choice)
             case "split" if op.form in ("sizes", "product"):
                 yield from self._sized(choice)
             case "inner":
@@ -281,6 +273,34 @@ class ArrayWriter:
                 yield self._put(op)
             case _:
                 yield from self._first(choice)
+
+    def _merge(self, choice: OpChoice) -> Iterator[Operation]:
+        """`x.reshape(-1, *x.shape[2:])`, which is the array itself; of several processes each takes its own rows.
+
+        Of an array whose buffer a map is given it takes a copy, as a reshape did.
+        """
+        op, whole, numpy = choice.op, "$x", self.names.of("jax.numpy") if choice.donated else ""
+        if self.program.processes:
+            self.shared.note(choice.axis)
+            local = f"{self.names.of('jax.experimental.multihost_utils')}.global_array_to_host_local_array"
+            axis = f"{self.quote}{choice.axis}{self.quote}"
+            mesh = f"{self.shared.name('get_mesh')}({'' if self.shared.one_axis else axis})"
+            whole = f"{local}($x, {mesh}, $P({axis}))"
+        if op.form == "same":
+            whole = f"{numpy}.copy({whole})" if numpy else whole
+            if whole != "$x":
+                yield Replace(op.operand, self._code(whole.replace("$x", "$itself")))
+        elif op.form == COPIED:
+            assert isinstance(op.node, ast.Call)
+            assert isinstance(op.node.func, ast.Attribute)
+            yield Replace(op.node, self._code(f"$numpy.array({whole})", numpy=op.node.func.value, x=op.operand))
+        elif numpy and op.form != "tree":
+            yield Replace(op.node, self._code(f"{numpy}.copy({whole})", x=op.operand))
+        elif op.sorts or numpy:
+            each = f"{numpy}.copy" if numpy else "lambda x: x"
+            yield Replace(op.node, self._code(f"{self._jax}.tree.map({each}, {whole})", x=op.operand))
+        else:
+            yield Replace(op.node, self._code(whole, x=op.operand))
 
     def _entered(self, choice: OpChoice) -> str:
         """The source of what comes stacked from out of sight, without its device axis.

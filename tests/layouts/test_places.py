@@ -73,7 +73,7 @@ def test_what_speaks_against_a_whole_site(option: str, why: str, advice: str) ->
 
 def test_a_part_of_one_process() -> None:
     """What may run as several processes keeps what the host takes apart, unless it is said that it never does."""
-    use = "if jax.process_index() == 0:\n    print(np.asarray(y.reshape(-1, 3)))\nshard(jax.local_devices())"
+    use = "if jax.process_index() == 0:\n    print(np.asarray(y.reshape(-1)))"
     told = [(one.reason, one.advice) for one in stacked("", use)]
     assert (f"{PART} (line 21)", PROCESSES) in told
 
@@ -81,3 +81,11 @@ def test_a_part_of_one_process() -> None:
 def test_a_mixture_names_a_place() -> None:
     told = [one.reason for one in stacked("", "print(np.asarray(y.reshape(-1, 3)), y[0])")]
     assert "is used as stacked in one place and as replicated in another (line 20)" in told
+
+
+@pytest.mark.parametrize(("devices", "layouts"), [("jax.local_devices()", "stacked"), ("jax.devices()", "replicated")])
+def test_devices_of_one_process(devices: str, layouts: str) -> None:
+    """Several processes that map over devices of their own reduce over these alone."""
+    text = PROGRAM.replace("OPTION", f", devices={devices}").replace("USE", "print(w[0], jax.process_index())")
+    plan, _ = plan_sources([("main.py", Path("/nowhere/main.py"), text)], PlanOptions("auto"))
+    assert plan.sites[0].arguments[0].layout == layouts

@@ -15,6 +15,7 @@ from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Application, Argument, Constant, External, Parameter, Value, Values
 
 DEVICES = named("devices")
+LOCAL = named("of-processes")
 COPIES = frozenset({"builtins.list", "builtins.tuple"})
 NAMES = frozenset({"devices", "list", "local_devices", "tuple"})
 DEFAULT_BACKEND = "jax.default_backend"
@@ -30,14 +31,23 @@ def is_all(value: Value, resolver: Resolver) -> bool:
     return made is not None and not any(_is_changed(one, resolver) for one in made)
 
 
-def are_all(values: Values, resolver: Resolver) -> bool:
+def are_all(values: Values, resolver: Resolver, *, every: bool = False) -> bool:
     """Whether values of one expression are such lists, those of parameters being what their callers pass.
+
+    `every`: lists of the devices of one process among several are none.
 
     None among them is no list: it gives way to one in `devices or jax.devices()`, or raises.
     """
     given = [v for one in values for v in (_passed(one, resolver) if isinstance(one, Parameter) else (one,))]
     lists = [one for one in given if one != Constant(None)]
-    return bool(lists) and all(is_all(one, resolver) for one in lists)
+    return bool(lists) and all(is_all(one, resolver) and not (every and _is_local(one, resolver)) for one in lists)
+
+
+def _is_local(value: Value, resolver: Resolver) -> bool:
+    """Whether a list of all devices has only those of this process."""
+    made = _made(value, resolver) or []
+    names = (resolver.value(call.func, module) for call, module in made if isinstance(call, ast.Call))
+    return any(isinstance(one, External) and one.name in LOCAL for one in names)
 
 
 def _passed(parameter: Parameter, resolver: Resolver) -> Values:

@@ -15,10 +15,16 @@ DEEPEST_NAME = 4  # `devices = chosen`, `return devices`
 
 
 class GivenDevices:
-    """Asks what an expression lists; `is_count` says whether another is the number of all devices."""
+    """Asks what an expression lists; `is_count` says whether another is the number of all devices.
 
-    def __init__(self, resolver: Resolver, is_count: Callable[[ast.expr, Module], bool]) -> None:
+    `every`: of several processes those of all of them count, and not those of one.
+    """
+
+    def __init__(
+        self, resolver: Resolver, is_count: Callable[[ast.expr, Module], bool], *, every: bool = False
+    ) -> None:
         self.resolver = resolver
+        self.every = every
         self.is_count = is_count
 
     def are_none(self, node: ast.expr, module: Module) -> bool:
@@ -30,7 +36,7 @@ class GivenDevices:
 
     def are_all(self, node: ast.expr, module: Module, depth: int = DEEPEST_NAME) -> bool:
         """Whether an expression is certainly the list of devices that pmap uses by default, in its order."""
-        if device_lists.are_all(self.resolver.values(node, module), self.resolver):
+        if device_lists.are_all(self.resolver.values(node, module), self.resolver, every=self.every):
             return True
         copied = self._copied(node, module)
         if copied is not None:

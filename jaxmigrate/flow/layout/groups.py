@@ -33,6 +33,7 @@ ON_HOST = COMPUTED | {
     host_arithmetic.BATCH,
 }  # what host code does with arrays, and leaves as it is
 ON_ONE_PROCESS = frozenset({"merge", "output", host_arithmetic.ALONE, host_arithmetic.DIVIDED, host_arithmetic.FLAT})
+OF_PROCESS = frozenset({"merge", "output"})  # and with several, where each takes its own rows
 PART_OF_PROCESS = Stacked.READ_ON_HOST.reason(
     "is taken apart on the host, where each of several processes would have only a part of a global array"
 )
@@ -47,9 +48,8 @@ class Groups:
         self.axis = axis
         self.processes = processes
         self.facts = SiteFacts(it, axis)
-        self.splittable = {"split", "argument", "prefetch", "identity", "size"} | (
-            set() if processes else ON_ONE_PROCESS
-        )
+        more = OF_PROCESS if processes else ON_ONE_PROCESS
+        self.splittable = {"split", "argument", "prefetch", "identity", "size"} | more
         self.dropped: dict[Group, Reason | Blocker] = {}
         self.copied: dict[tuple[ast.expr, int], set[str]] = {}  # the methods that copy an argument, as far as asked
         self.kinds = self._kinds()
@@ -96,7 +96,7 @@ class Groups:
             if op.kind == "size" and sizes.shows_axis(op):
                 found[op.group.find()].add(host_arithmetic.DEEP)
         for kinds in found.values():
-            if kinds >= {host_arithmetic.FLAT, host_arithmetic.DEEP}:
+            if kinds >= {host_arithmetic.FLAT, host_arithmetic.DEEP} and not self.processes:
                 kinds.add("merge")
             kinds.discard(host_arithmetic.DEEP)
         return found
@@ -150,7 +150,8 @@ class Groups:
         if host_arithmetic.BATCH in kinds:
             return "split" if kinds <= self.splittable | {"output", host_arithmetic.BATCH} else None
         if "split" in kinds or "merge" in kinds:
-            return "split" if kinds <= self.splittable else None
+            fetched = self.processes and kinds & OF_PROCESS and not self.on_host.isdisjoint(self.family_of(root))
+            return "split" if kinds <= self.splittable and not fetched else None
         if not COMPUTED.isdisjoint(kinds) and (self.processes or self._is_numpys(root, kinds)):
             return None
         if kinds >= {"numpy", "written"} or kinds >= {"numpy", "type"} or ("type" in kinds and self._is_unseen(root)):
@@ -184,7 +185,9 @@ class Groups:
                 if self._is_counted(root)
                 else Stacked.RANDOM_KEY.reason("holds one random key per device")
             )
-        taken_apart = kinds & ON_ONE_PROCESS - {"output"}
+        taken_apart = kinds & ON_ONE_PROCESS - OF_PROCESS
+        if self.processes and "merge" in kinds and not self.on_host.isdisjoint(self.family_of(root)):
+            return self._at(root, {"merge"}, PART_OF_PROCESS, PROCESSES)
         if self.processes and taken_apart and kinds <= self.splittable | ON_ONE_PROCESS:
             return self._at(root, taken_apart, PART_OF_PROCESS, PROCESSES)
         if host_arithmetic.FLAT in kinds and kinds.isdisjoint({"split", "merge"}):

@@ -8,6 +8,7 @@ from dataclasses import replace
 from jaxmigrate.flow.guards import is_tried
 from jaxmigrate.flow.layout import advice, identities, results
 from jaxmigrate.flow.layout.causes import Reason, Stacked
+from jaxmigrate.flow.layout.given_devices import GivenDevices
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.values import Blocker, Remedy
 from jaxmigrate.flow.variance import loaded_beside
@@ -121,6 +122,8 @@ class SiteFacts:
         if devices.expression is None:
             return False
         given, listed, module = self.it.idioms.given, devices.expression, devices.module
+        if self.several:  # each of which would map over devices of its own, and reduce over them alone
+            given = GivenDevices(self.it.resolver, lambda *_: False, every=True)
         if given.are_all(listed, module) or given.are_none(listed, module):
             return True
         handled = any(is_tried(c.node, c.module) for c in self.it.maps.calls.values() if c.site is node)
