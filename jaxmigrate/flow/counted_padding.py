@@ -32,7 +32,7 @@ class Padded(NamedTuple):
 def counted_padding(facts: Facts) -> Iterator[Padded]:
     """Calls of `pad` by what is missing to a multiple of the devices, in functions that evaluate by a map."""
     told: set[FunctionNode] = set()
-    for found, reading in facts.readings:
+    for found, reading in facts.readings if any("pad(" in module.text for module in facts.modules) else ():
         if not reading.reductions and not _gathers(found.function.node):
             continue
         if TOLD_APART.search(ast.unparse(found.function.node)):
