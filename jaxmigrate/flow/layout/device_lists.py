@@ -97,7 +97,14 @@ def _asks_default(value: Value) -> bool:
 
 @once_each
 def _is_changed(made: tuple[ast.expr, Module], resolver: Resolver) -> bool:
-    """Whether a list that a call of a module makes may be changed later, under a name that it gets."""
+    """Whether a list that a call of a module makes may be changed later, under a name that it gets.
+
+    Nothing gets it where a loop takes its devices from it one by one.
+    """
+    node, module = made
+    parent = module.table.parents.get(node)
+    if isinstance(parent, ast.For | ast.comprehension) and parent.iter is node:
+        return False
     return aliases.change({Alias(name) for name in aliases.named_by(*made)}, resolver)
 
 
