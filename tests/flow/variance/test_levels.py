@@ -788,7 +788,8 @@ def test_a_module_of_taps_by_another_name_elsewhere() -> None:
         ("g = helper(np.random.permutation)", "M"),
         ("g = helper(elsewhere.f)", "M"),
         ("g = helper(np.argsort)\nother = helper(np.random.permutation)", "M"),
-        ("g = helper(np.argsort)\nother = [helper]", "M"),
+        ("g = helper(np.argsort)\nother = [helper]", "N"),  # which nothing reads
+        ("g = helper(np.argsort)\nelsewhere.f([helper])", "M"),
         ("g = helper(*elsewhere.f)", "M"),
     ],
 )
