@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.processes import is_of_several
 from jaxmigrate.flow.variance.lattice import OF_EQUAL
 from jaxmigrate.program.collectives import PMAPS, SHARD_MAPS
 from jaxmigrate.program.modules import Module
@@ -19,7 +20,6 @@ ALL = External("jax.device_count")
 INDEX = External("jax.process_index")
 SUM = "jax.lax.psum"
 LOSS = re.compile("loss|grad|metric|energy|objective|elbo|nll")
-SEVERAL = re.compile(r"process_index|process_count|distributed\.initialize|host_count|host_id")
 
 
 class Miscounted(NamedTuple):
@@ -36,8 +36,7 @@ def miscounted(facts: Facts) -> Iterator[Miscounted]:
     for module in facts.modules:
         if "process_index" in module.text and "device_count" in module.text and not module.is_test:
             yield from _starts(module, facts)
-    if any(SEVERAL.search(module.text) for module in facts.resolver.project.program):
-        yield from _reshaped(facts)
+    yield from _reshaped(facts)
 
 
 def _divided(facts: Facts) -> Iterator[Miscounted]:
@@ -87,7 +86,8 @@ def _reshaped(facts: Facts) -> Iterator[Miscounted]:
                 continue
             shape = next((one for one in held.args if isinstance(one, ast.Tuple)), None)
             first = shape.elts[0] if shape is not None and shape.elts else (held.args[0] if held.args else None)
-            if first is not None and _meaning(first, module, facts) == ALL:
+            alike = first is not None and _meaning(first, module, facts) == ALL
+            if first is not None and alike and is_of_several(module, facts.resolver):
                 message = "pmap takes a slice for each device of this process, and here is one for those of all; write "
                 yield Miscounted(module, first, f"{message}jax.local_device_count()")
 

@@ -11,12 +11,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from jaxmigrate.flow.processes import SEVERAL
+from jaxmigrate.flow.processes import is_of_several
 from jaxmigrate.flow.stacked_names import nearest
 from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.functions import returned_by
-from jaxmigrate.program.imports import reached
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
@@ -50,7 +49,7 @@ class Alike(NamedTuple):
 def keys_alike(modules: Iterable[Module], resolver: Resolver) -> Iterator[Alike]:
     """The splits of what all processes have, in a program of several."""
     given = [m for m in modules if any(w in m.text for w in LOCAL) and not m.is_test and not m.cells]
-    given = [module for module in given if _is_of_several(module, resolver)]
+    given = [module for module in given if is_of_several(module, resolver)]
     if not given or any(OWN_INDEX.search(module.text) for module in resolver.project.program):
         return
     keys = _Keys(resolver)
@@ -62,14 +61,6 @@ def keys_alike(modules: Iterable[Module], resolver: Resolver) -> Iterator[Alike]
             if seed is not None and key is not None and seed[1] not in told:
                 told.add(seed[1])
                 yield Alike(module, _sequence(key, module) or call, seed)
-
-
-def _is_of_several(module: Module, resolver: Resolver) -> bool:
-    """Whether a program says that it runs as several processes: a module, or what it imports of the project."""
-    project = resolver.project
-    paths = reached(module.path, module.text, project)
-    texts = (module.text, *(project.text(path) or "" for path in paths))
-    return any(word in text for text in texts for word in SEVERAL)
 
 
 def _sequence(key: ast.expr, module: Module) -> ast.Call | None:

@@ -8,6 +8,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from jaxmigrate.flow.operations import Operation, operations, same_sequence, within_map
+from jaxmigrate.program.imports import reached
 from jaxmigrate.program.library import last_names, named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
@@ -45,6 +46,14 @@ class ProcessBranch:
     module: Module
     test: ast.expr
     operation: Operation
+
+
+def is_of_several(module: Module, resolver: Resolver) -> bool:
+    """Whether a program says that it runs as several processes: a module, or what it imports of the project."""
+    project = resolver.project
+    paths = reached(module.path, module.text, project)
+    texts = (module.text, *(project.text(path) or "" for path in paths))
+    return any(word in text for text in texts for word in SEVERAL)
 
 
 def process_branches(module: Module, resolver: Resolver) -> Iterator[ProcessBranch]:

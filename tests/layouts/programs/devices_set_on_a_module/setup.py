@@ -1,0 +1,3 @@
+import jax
+
+DEVICES = jax.devices()
