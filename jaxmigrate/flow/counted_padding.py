@@ -42,10 +42,8 @@ def counted_padding(facts: Facts) -> Iterator[Padded]:
             if function is None or function in told or isinstance(function, ast.Lambda) or module.is_test:
                 continue
             text = ast.unparse(function)
-            named_so = EVALUATING.search(function.name.lower()) or EVALUATING.search(
-                getattr(found.function.node, "name", "")
-            )
-            if not named_so or OF_DEVICES.search(text) is None or TOLD_APART.search(text):
+            names = f"{function.name.lower()} {getattr(found.function.node, 'name', '')}"
+            if EVALUATING.search(names) is None or OF_DEVICES.search(text) is None or TOLD_APART.search(text):
                 continue
             calls = (one for one in ast.walk(function) if isinstance(one, ast.Call))
             call = next((one for one in calls if last_name(one.func) in FILLING), None)

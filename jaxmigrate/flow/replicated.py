@@ -185,12 +185,15 @@ class Replicated:
             parent = module.table.parents.get(node)
             if isinstance(parent, ast.Call) and parent.func is node:
                 yield Call(parent, module)
+            of_objects = {
+                call: call.func.value
+                for call in (self._calls_by_name(module).get(method, ()) if method is not None else ())
+                if isinstance(call.func, ast.Attribute) and self.methods.is_called(call, module, found.function)
+            }
             for call in self._calls_of(module).get(node, ()):
-                if len(call.args) + len(call.keywords) <= most:
+                if call not in of_objects and len(call.args) + len(call.keywords) <= most:
                     yield Call(call, module)
-            for call in self._calls_by_name(module).get(method, ()) if method is not None else ():
-                if isinstance(call.func, ast.Attribute) and self.methods.is_called(call, module, found.function):
-                    yield Call(call, module, call.func.value)
+            yield from (Call(call, module, receiver) for call, receiver in of_objects.items())
 
     def _calls_of(self, module: Module) -> dict[ast.expr, list[ast.Call]]:
         """The calls of a module that may call what some call made, by that call."""

@@ -182,9 +182,7 @@ def _field(key: ast.expr, module: Module, facts: Facts, depth: int = 0) -> ast.A
         case ast.Call(args=[inner, *rest]):
             callee = facts.resolver.value(key.func, module)
             name = callee.name if isinstance(callee, External) else ""
-            plain = all(
-                isinstance(o, ast.Constant) or (isinstance(o, ast.Call) and "index" in last_name(o.func)) for o in rest
-            )
+            plain = all(map(_is_of_no_step, rest))
             return _field(inner, module, facts, depth) if plain and name.startswith(RANDOM) else None
         case ast.Name() if depth < DEEPEST:
             holder = module.table.scope_of[key].lookup(key.id)

@@ -19,6 +19,7 @@ ARRAYS = re.compile(
     r"^((train|opt|optimizer|model)_)?states?$|^params$|^batch$|^images$|^inputs$|^labels$|^([a-z]+_)?rngs?$"
 )
 ON_DEVICE = ("jax.numpy.", "numpy.", "jax.random.", "flax.jax_utils.", "flax.training.common_utils.")
+OBJECTS = frozenset({"self", "cls"})  # of the program's classes, whatever a call of one of them shows
 OF_HOST = frozenset({"bool", "str", "Callable"})
 
 
@@ -96,6 +97,8 @@ def _mapped_host_value(found: DeviceMap, shared: frozenset[int], facts: Facts) -
 def _is_array(found: DeviceMap, number: int, facts: Facts) -> bool:
     """Whether a parameter is an array, or a tree of them: by its name, and by what calls pass for it."""
     name = found.parameters()[number]
+    if name in OBJECTS:
+        return False
     spec = found.function.node.args
     annotations = {one.arg: one.annotation for one in all_parameters(spec)}
     annotation = annotations.get(name)

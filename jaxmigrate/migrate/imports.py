@@ -14,7 +14,6 @@ from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Binding
 
 IMPORTS = ast.Import | ast.ImportFrom
-STAYING = frozenset({"Mesh", "NamedSharding", "PartitionSpec"})
 WIDTH = 88
 _has_anchor: WeakKeyDictionary[Module, bool] = WeakKeyDictionary()
 WANTED = {

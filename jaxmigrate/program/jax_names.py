@@ -6,8 +6,6 @@ from functools import cache
 
 from jaxmigrate.program.tables import table_text
 
-PRIVATE = "jax._src."
-
 
 @cache
 def _text() -> str:

@@ -267,11 +267,6 @@ class Project:
         return self._holding[key]
 
     @property
-    def read_paths(self) -> Iterable[Path]:
-        """Every path that was read beyond the modules given, those included that are absent."""
-        return self._texts.keys()
-
-    @property
     def listings(self) -> Mapping[str, frozenset[str]]:
         """The entries of every folder that was searched."""
         return self._folders

@@ -21,7 +21,6 @@ from jaxmigrate.program.resolve import PARTIALS, Resolver, canonical
 from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.values import (
     UNKNOWN,
-    Application,
     Argument,
     Constant,
     External,
@@ -331,8 +330,3 @@ def mapped_function(site: MappedSite, resolver: Resolver) -> tuple[Function | No
 def position(node: ast.expr) -> tuple[int, int]:
     """Where an expression starts: line from 1, column in UTF-8 bytes from 0, as in `ast`."""
     return node.lineno, node.col_offset
-
-
-def is_pmap(value: Value) -> bool:
-    """Whether a value is `jax.pmap` applied to something."""
-    return isinstance(value, Application) and value.callee == External(PMAP)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from jaxmigrate.migrate.plan import NamePlan, SitePlan
 from jaxmigrate.reports.fix_result import FixResult
 from jaxmigrate.reports.limits_markdown import not_covered
@@ -50,10 +48,6 @@ def _verification(evidence: Evidence | None) -> list[str]:
 
 def _row(site: SitePlan) -> tuple[str, str, str, str]:
     return site.place, site.axis or "", site.mapped, site.status
-
-
-def _global_sites(result: FixResult) -> Iterator[SitePlan]:
-    return (site for site in result.sites if site.status == "rewritten" and is_global(site))
 
 
 def _layout_row(site: SitePlan) -> tuple[str, str, str, str]:

@@ -51,9 +51,7 @@ def _takes_its_own(found: DeviceMap) -> bool:
 
 def _given(found: DeviceMap, position: int, facts: Facts) -> Iterator[tuple[ast.expr, Module]]:
     """What the calls of a map pass at a position."""
-    for call, module in facts.calls_of(found):
-        if position < len(call.args) and not any(isinstance(one, ast.Starred) for one in call.args):
-            yield call.args[position], module
+    yield from ((node, module) for node, module, number in facts.given_to(found) if number == position)
 
 
 def _has_slices(node: ast.expr, module: Module, stepped: set[ast.Call], facts: Facts) -> bool:

@@ -290,13 +290,6 @@ def _written_by(call: ast.Call) -> list[ast.expr]:
     return [*owner, *out, *(k.value for k in call.keywords if k.arg in ("out", "dst"))]
 
 
-def _is_way_in(node: ast.Attribute) -> bool:
-    """Whether an attribute writes into its owner: `x.flat = 0`, `x.__imul__`."""
-    if node.attr in WRITTEN_THROUGH:
-        return isinstance(node.ctx, ast.Store)
-    return IN_PLACE.match(node.attr) is not None and node.attr not in ("__iter__", "__init__")
-
-
 def _prepares(node: ast.Subscript, module: Module) -> bool:
     """Whether a write goes into something that its function makes anew each time round, before it hands it out."""
     base: ast.expr = node

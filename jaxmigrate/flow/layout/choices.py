@@ -132,12 +132,6 @@ class SiteChoice:
         return plain and not (self.keywords or self.by_rows or self.blocked)
 
     @property
-    def needs_trees(self) -> bool:
-        """Whether they have to be, or had better be."""
-        mixed = any(c.fields for c in self.every)
-        return bool(self.tree.named) or (mixed and self.may_have_trees)
-
-    @property
     def is_global(self) -> bool:
         """Whether some argument or output is a global array, or a stacked one over all processes."""
         return not self.blocked and any(c.aligned or c.layout in GLOBAL for c in self.every)

@@ -36,7 +36,6 @@ from jaxmigrate.flow.variance.run import Run, certain
 from jaxmigrate.program.collectives import GRADIENTS, PMAP, VMAP
 from jaxmigrate.program.values import Constant
 
-GRADIENTS_ALONE = ("jax.grad", "flax.nnx.grad")
 REBUILDING = frozenset({PMAP, VMAP})
 ARGUMENT = AbstractValue(static=Constant(0))
 SCALED, SCALE = "flax.training.dynamic_scale.DynamicScale.value_and_grad", "the scale"
