@@ -1,7 +1,8 @@
 """Maps whose axis nothing in them can ask for: no collective brings rows of other processes there.
 
 A collective is told its axis, by a string that stands somewhere. Where all places of that string are the axes of maps,
-or lie in functions that only other maps run, a map is as good over the devices of its own process.
+or lie in functions that only other maps run, a map is as good over the devices of its own process. What is read from a
+file, or given by a command line, may be any string.
 """
 
 from __future__ import annotations
@@ -10,14 +11,19 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 
 from jaxmigrate.flow.variance import loaded_beside
+from jaxmigrate.program.arguments import call_arguments
+from jaxmigrate.program.callers import callers_of
+from jaxmigrate.program.collectives import AXIS_POSITIONS, PMAPS, VMAP, axis_argument
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once_each
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode
 from jaxmigrate.program.sites import MappedSite, axis_of, is_decorator, mapped_sites
-from jaxmigrate.program.values import Constant
+from jaxmigrate.program.values import Constant, External, Parameter
 
 GATHERS = "gather_from_model_output"  # over an axis that a library names
+MAPS = PMAPS | {VMAP}
+AXES = frozenset({"axis_name", "cross_replica_axis", "pmap_axis_name", "pmean_axis_name"})
 Named = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -28,6 +34,8 @@ def is_unasked(site: MappedSite, resolver: Resolver) -> bool:
         return False
     beside = loaded_beside(resolver, site.module)
     if any(GATHERS in module.text for module in beside):
+        return False
+    if not all(_says_axes(module, resolver) for module in beside):
         return False
     sites = _sites(site.module, resolver)
     others = [one for one in sites if one.node is not site.node]
@@ -40,6 +48,36 @@ def is_unasked(site: MappedSite, resolver: Resolver) -> bool:
         for node in module.nodes
         if _is_text(node, axis.value) and not _is_looked_up(node, module)
     )
+
+
+@once_each
+def _says_axes(module: Module, resolver: Resolver) -> bool:
+    """Whether all axes that a module's collectives and layers are told are written in the program."""
+    return all(
+        _is_written(one, module, resolver) for call in module.table.calls for one in _told(call, module, resolver)
+    )
+
+
+def _told(call: ast.Call, module: Module, resolver: Resolver) -> Iterator[ast.expr]:
+    """The axes that a call is told which is no map."""
+    names = {one.name for one in resolver.values(call.func, module) if isinstance(one, External)}
+    if not names.isdisjoint(MAPS):
+        return
+    yield from (one.value for one in call.keywords if one.arg in AXES)
+    arguments = call_arguments(call, module)
+    for name in names & AXIS_POSITIONS.keys():
+        axis = axis_argument(name, arguments)
+        if axis is not None:
+            yield axis
+
+
+def _is_written(node: ast.expr, module: Module, resolver: Resolver) -> bool:
+    values = [
+        one
+        for value in resolver.values(node, module)
+        for one in (callers_of(resolver).passed(value) if isinstance(value, Parameter) else (value,))
+    ]
+    return all(isinstance(one, Constant) for one in values)
 
 
 def _is_text(node: ast.AST, text: str) -> bool:

@@ -72,6 +72,11 @@ class Decoder:
     def run(self, w, x):
         return jax.pmap(self.train, axis_name="data")(w, x)
 """
+READ_AXIS = """
+import json
+AXIS = json.loads('{"axis": "da%s"}' % "ta")["axis"]
+SUM = functools.partial(jax.lax.psum, axis_name=AXIS)
+"""
 OWN = {
     "a function": ("", "decode"),
     "a lambda": ("", "lambda w, x: w + x"),
@@ -96,6 +101,8 @@ TRAPS = {
         "functools.partial(given, over)",
     ),
     "a function by its name": ('def over(x):\n    return mean(x, "data")\n', 'lambda w, x: globals()["over"](w * x)'),
+    "an axis from a file": (READ_AXIS, "lambda w, x: jax.lax.psum(w * x, AXIS)"),
+    "an axis from a file that a partial binds": (READ_AXIS, "lambda w, x: SUM(w * x)"),
     "an index": ("", 'lambda w, x: w * x + jax.lax.axis_index("data")'),
 }
 PROGRAMS = {**OWN, **TRAPS}
