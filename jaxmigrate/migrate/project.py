@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
+from jaxmigrate.flow.layout.causes import Reason
 from jaxmigrate.flow.layout.choices import SiteChoice
 from jaxmigrate.flow.layout.reachable_modules import ReachableModules
 from jaxmigrate.migrate.aliases import aliased_sites, names_of_aliases, passed_on
@@ -229,6 +230,7 @@ class _ProjectPlanner:
         trust = self.options.trust()
         held = self._held(mapped.sites)
         refused: set[ast.expr] = {*held}
+        unwritten: dict[ast.expr, Reason] = {}
         while True:
             chosen = choose(mapped, self.resolver, trust, refused) if trust is not None else None
             for more in chosen.more if chosen is not None else ():
@@ -241,10 +243,11 @@ class _ProjectPlanner:
             ]
             writer = ProjectWriter(works, chosen, self.resolver, mapped.around, self.project, self.reachable, imported)
             new_files = writer.write()
-            failed = {node for work in works for node in work.failed}
+            failed = {node: why for work in works for node, why in work.failed.items()}
             if not failed:
-                return _Written({work.module: work for work in works}, chosen, new_files, imported)
-            refused |= failed
+                return _Written({work.module: work for work in works}, chosen, new_files, imported, unwritten)
+            refused |= failed.keys()
+            unwritten |= failed
 
     def _file(
         self, name: str, work: FileWork, outcomes: Iterable[Outcome], written: _Written, aliases: Sequence[Mark]
@@ -259,7 +262,7 @@ class _ProjectPlanner:
         for outcome in outcomes:
             direct = outcome.site is not None and outcome.site.node in work.direct
             outcome = outcome if direct else self._under_a_name_that_stays(outcome)
-            plan = site_plan(outcome, name, work.module, self.resolver, written.choice(outcome.site))
+            plan = site_plan(outcome, name, work.module, self.resolver, written.decided(outcome.site))
             written_as = "jax.shard_map" if direct else "shard_map_stacked" if plan.status == "rewritten" else ""
             leans = (*plan.assumed, *self.leans) if plan.status == "rewritten" else plan.assumed
             plans.append(replace(plan, written=written_as, assumed=leans))
@@ -327,16 +330,24 @@ class _ProjectPlanner:
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """The files with their operations, the layouts that these are for, and by file the names that others import."""
+    """The files with their operations, the layouts that these are for, and by file the names that others import.
+
+    `unwritten` are sites of which nothing is global for the sake of the text, with what stands in its way.
+    """
 
     works: Mapping[Module, FileWork]
     chosen: Chosen | None
     new_files: Mapping[Path, NewFile]
     imported: Mapping[Module, frozenset[str]]
+    unwritten: Mapping[ast.expr, Reason]
 
     def choice(self, site: MappedSite | None) -> SiteChoice | None:
         """The layout of a site, where one was chosen."""
         return self.chosen.layouts.sites.get(site.node) if self.chosen is not None and site is not None else None
+
+    def decided(self, site: MappedSite | None) -> SiteChoice | Reason | None:
+        """The layout of a site, or why it has none."""
+        return self.choice(site) or (self.unwritten.get(site.node) if site is not None else None)
 
 
 @dataclass(frozen=True, slots=True)

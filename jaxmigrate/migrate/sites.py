@@ -42,9 +42,10 @@ class Outcome:
 
 
 def site_plan(
-    outcome: Outcome, path: str, module: Module, resolver: Resolver, choice: SiteChoice | None = None
+    outcome: Outcome, path: str, module: Module, resolver: Resolver, decided: SiteChoice | Reason | None = None
 ) -> SitePlan:
-    """What `fix` reports of a site; `choice` are its layouts where global arrays were asked for."""
+    """What `fix` reports of a site; `decided`: its layouts where global arrays were asked for, or why it has none."""
+    choice = decided if isinstance(decided, SiteChoice) else None
     node = outcome.site.node if outcome.site is not None else outcome.marked
     column = column_of(node, module)
     refusal = outcome.refusal
@@ -60,8 +61,8 @@ def site_plan(
         status=status,
         code=refusal.code if refusal is not None else "",
         reason=refusal.reason if refusal is not None else "",
-        arguments=_chosen_arguments(outcome.site, resolver, choice) if outcome.site is not None else (),
-        outputs=_chosen_outputs(outcome.site, resolver, choice) if outcome.site is not None else (),
+        arguments=_chosen_arguments(outcome.site, resolver, decided) if outcome.site is not None else (),
+        outputs=_chosen_outputs(outcome.site, resolver, decided) if outcome.site is not None else (),
         assumed=_assumed(choice) if choice is not None and choice.is_global and refusal is None else (),
     )
 
@@ -74,26 +75,32 @@ def _assumed(choice: SiteChoice) -> tuple[Assumed, ...]:
     return tuple(dict.fromkeys(each))
 
 
-def _chosen_arguments(site: MappedSite, resolver: Resolver, choice: SiteChoice | None) -> tuple[ArrayLayout, ...]:
+def _chosen_arguments(
+    site: MappedSite, resolver: Resolver, decided: SiteChoice | Reason | None
+) -> tuple[ArrayLayout, ...]:
     """Layouts of the arguments; what stays stacked says why."""
     plain = _arguments(site, resolver)
-    if choice is None:
-        return plain
-    if not choice.is_global:
-        pairs = itertools.zip_longest(plain, choice.arguments)
-        return tuple(_with_reason(a, c, choice.blocked) for a, c in pairs if a is not None)
-    first = len(choice.arguments) - len(choice.keywords)
+    if not isinstance(decided, SiteChoice):
+        return tuple(_with_reason(a, None, decided) for a in plain)
+    if not decided.is_global:
+        pairs = itertools.zip_longest(plain, decided.arguments)
+        return tuple(_with_reason(a, c, decided.blocked) for a, c in pairs if a is not None)
+    first = len(decided.arguments) - len(decided.keywords)
     names = {i: a.name for i, a in enumerate(plain[:first]) if a.name != "*"}
-    names |= {first + i: name for i, name in enumerate(choice.keywords)}
-    return tuple(a for i, c in enumerate(choice.arguments) for a in _with_fields(names.get(i, str(i)), c))
+    names |= {first + i: name for i, name in enumerate(decided.keywords)}
+    return tuple(a for i, c in enumerate(decided.arguments) for a in _with_fields(names.get(i, str(i)), c))
 
 
-def _chosen_outputs(site: MappedSite, resolver: Resolver, choice: SiteChoice | None) -> tuple[ArrayLayout, ...]:
-    if choice is None or choice.blocked or (site.keyword("out_axes") is not None and not choice.is_global):
-        reason, advice = (choice.blocked, choice.advice) if choice is not None else (None, "")
-        return tuple(replace(_because(o, reason), advice=advice) for o in _outputs(site, resolver))
-    names = [".".join(map(str, place)) or "*" for place in choice.tree.places]
-    return tuple(a for n, c in zip(names, choice.outputs, strict=True) for a in _with_fields(n, c))
+def _chosen_outputs(
+    site: MappedSite, resolver: Resolver, decided: SiteChoice | Reason | None
+) -> tuple[ArrayLayout, ...]:
+    if not isinstance(decided, SiteChoice):
+        return tuple(_because(o, decided) for o in _outputs(site, resolver))
+    if decided.blocked or (site.keyword("out_axes") is not None and not decided.is_global):
+        found = (_because(o, decided.blocked) for o in _outputs(site, resolver))
+        return tuple(replace(o, advice=decided.advice) for o in found)
+    names = [".".join(map(str, place)) or "*" for place in decided.tree.places]
+    return tuple(a for n, c in zip(names, decided.outputs, strict=True) for a in _with_fields(n, c))
 
 
 def _with_fields(name: str, choice: Choice) -> list[ArrayLayout]:

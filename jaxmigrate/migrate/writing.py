@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from jaxmigrate.flow.layout.causes import Reason, Stacked
 from jaxmigrate.flow.layout.choices import SiteChoice
 from jaxmigrate.flow.layout.device_lists import changes_devices
 from jaxmigrate.flow.layout.reachable_modules import ReachableModules
@@ -87,7 +88,7 @@ class FileWork:
     aliased: Sequence[Aliased] = ()
     operations: list[Operation] = field(default_factory=list)
     direct: set[ast.expr] = field(default_factory=set)
-    failed: set[ast.expr] = field(default_factory=set)
+    failed: dict[ast.expr, Reason] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +309,9 @@ class ProjectWriter:
     def _write_maps(self, work: FileWork, decision: Decision, writer: MapWriter) -> bool:
         """Writes all sites of a reference; False where the function that chooses its mesh has to take its place."""
         if not decision.sites or decision.around or not writer.parts.names.can_import:
-            work.failed.update(site.node for site in decision.sites if self._choice(site) is not None)
+            work.failed |= {
+                site.node: self._unwritten(site) for site in decision.sites if self._choice(site) is not None
+            }
             return False
         written = [self._write_map(work, site, writer) for site in decision.sites]
         return all(written)
@@ -320,8 +323,18 @@ class ProjectWriter:
             work.direct.add(site.node)
             return True
         if self._choice(site) is not None:
-            work.failed.add(site.node)
+            work.failed[site.node] = self._unwritten(site)
         return False
+
+    def _unwritten(self, site: MappedSite) -> Reason:
+        """Why a map of global arrays has no form where a site stands."""
+        if self.around.wrapped:
+            return Stacked.MAP_STAYS.reason("the project reads `__wrapped__`, perhaps of what it maps")
+        if uses_other_devices(site.module, self.resolver):
+            return Stacked.MAP_STAYS.reason("the program chooses among devices, or orders them")
+        if has_host_calls(site.module, self.resolver):
+            return Stacked.MAP_STAYS.reason("the mapped function may call the host, beside arrays of another mesh")
+        return Stacked.MAP_STAYS.reason("there is no form of it with global arrays for this place")
 
     def _under_aliases(self, work: FileWork) -> list[MappedSite]:
         """The sites of a file that go by an alias of pmap, and so belong to no reference."""

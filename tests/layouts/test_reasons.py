@@ -111,3 +111,37 @@ def test_what_is_computed_from_what_stays_stacked_tells_why_that_does(shown: str
     plan, _ = plan_sources([("main.py", Path("/nowhere/main.py"), SPOILED.replace("@@", shown))], PlanOptions("auto"))
     found = [*plan.sites[0].arguments, *plan.sites[0].outputs]
     assert {one.name: one.reason for one in found if one.layout == "stacked"} == stacked
+
+
+UNWRITTEN = """import functools
+
+import jax
+import numpy as np
+from flax import jax_utils
+
+
+def step(w, x):
+    return w - jax.lax.pmean(x.mean(0), "batch")
+
+
+p_step = jax.pmap(step, axis_name="batch")
+w = jax_utils.replicate(np.ones(3, np.float32))
+w = p_step(w, np.load("x.npy"))
+print(jax_utils.unreplicate(w))
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ("print(step.__wrapped__)\n", "the project reads `__wrapped__`, perhaps of what it maps"),
+        (
+            "def back(x):\n    return jax.device_put(x, jax.devices()[::-1][0])\n",
+            "the program chooses among devices, or orders them",
+        ),
+    ],
+)
+def test_what_cannot_be_written_says_what_stands_in_its_way(more: str, reason: str) -> None:
+    planned, _ = plan_sources([("main.py", Path("/nowhere/main.py"), UNWRITTEN + more)], PlanOptions("auto"))
+    (site,) = planned.sites
+    assert {one.reason for one in (*site.arguments, *site.outputs)} == {reason}
