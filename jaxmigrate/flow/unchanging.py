@@ -104,8 +104,9 @@ class Unchanging:
         callee = self.resolver.value(node.func, self.module)
         name = callee.name if isinstance(callee, External) else ""
         makes = name in MAKING or (name.startswith(RANDOM) and name not in DRAWS) or last_name(node.func) in COUNTING
-        makes |= isinstance(callee, Function | Application) and OWN_MAKING.search(last_name(node.func)) is not None
         given = [*node.args, *(one.value for one in node.keywords)]
+        own = isinstance(callee, Application) or (isinstance(callee, Function) and callee.receiver is None)
+        makes |= own and bool(given) and OWN_MAKING.search(last_name(node.func)) is not None  # no object has a state
         if not makes or not all(self.is_same(one, depth + 1) for one in given):
             return False
         if self.first is None and self._is_inside(node) and given:

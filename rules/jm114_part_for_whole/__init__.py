@@ -45,6 +45,10 @@ def _is_meant(part: Part, found: DeviceMap, facts: Facts) -> bool:
     """
     if any(OWN_AXES.search(axis.lower()) for axis in part.axes):
         return True
+    table = part.module.table
+    given_back = isinstance(table.parents.get(part.node), ast.Lambda | ast.Return)
+    if part.kind == "gathered" and given_back and table.function_of(part.node) is found.function.node:
+        return True  # what becomes of it does not show
     if part.kind in ("averaged", "nonlinear", "ratio", "mixed", "rows", "sliced", "gathered", "exchanged"):
         return False
     if part.kind == "first rows":

@@ -10,9 +10,10 @@ from jaxmigrate.findings import Finding
 from jaxmigrate.flow.early_norms import early_norms
 from jaxmigrate.flow.facts import AXES, Facts, Place
 from jaxmigrate.flow.readings import DeviceMap
-from jaxmigrate.flow.variance import AbstractValue, Reading
+from jaxmigrate.flow.variance import AbstractValue, Reading, Reduction
 from jaxmigrate.flow.variance.lattice import NORMED, RESIZED, UNREDUCED
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.syntax import calls_of, last_name
 
 CODE = "JM215"
 SAID = re.compile(r"#.*\b(before|prior to)\b.*(pmean|psum|reduc|averag|aggregat|sync)", re.IGNORECASE)
@@ -36,6 +37,8 @@ def check(facts: Facts) -> Iterator[Finding]:
         used = {mark for one in reading.reductions if one not in gradients for mark in _norms(one.operand)}
         for mark in used & reading.norms.keys():
             module, node = reading.norms[mark]
+            if any(_has_both(module, node, one) for one in gradients):
+                continue
             message = (
                 f"the norm of a device's own gradients, which are reduced over {AXES} after it: the mean of such norms "
                 "is not the norm of the mean; take it after the reduction"
@@ -56,6 +59,15 @@ def check(facts: Facts) -> Iterator[Finding]:
         for finding in facts.finding(module, call, CODE, message):
             if (finding.path, finding.line, finding.column) not in told:
                 yield finding
+
+
+def _has_both(module: Module, norm: ast.expr, reduction: Reduction) -> bool:
+    """Whether the norm is taken of the reduced gradients as well: the two are compared."""
+    around = reduction.module.table.function_of(reduction.node)
+    own = module.table.function_of(norm)
+    name = getattr(own, "name", "") if own is not around else last_name(norm.func) if isinstance(norm, ast.Call) else ""
+    calls = calls_of(around) if around is not None and name else ()
+    return any(last_name(call.func) == name and call.lineno > reduction.node.lineno for call in calls)
 
 
 def _is_said(module: Module, node: ast.expr) -> bool:
