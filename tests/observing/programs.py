@@ -86,7 +86,7 @@ rule = library.rule()
 
 
 def bcast(tree):
-    return jax.tree.map(lambda x: np.asarray([np.copy(x) for _ in range(N)]), tree)
+    return jax.tree.map(lambda x: jnp.asarray([np.copy(x) for _ in range(N)]), tree)
 
 
 def to_devices(batch):
