@@ -2,7 +2,7 @@
 
 A collective is told its axis, by a string that stands somewhere. Where all places of that string are the axes of maps,
 or lie in functions that only other maps run, a map is as good over the devices of its own process. What is read from a
-file, or given by a command line, may be any string.
+file, or made up from other strings, may be any.
 """
 
 from __future__ import annotations
@@ -11,20 +11,18 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 
 from jaxmigrate.flow.variance import loaded_beside
-from jaxmigrate.program.arguments import call_arguments
-from jaxmigrate.program.callers import callers_of
-from jaxmigrate.program.collectives import AXIS_POSITIONS, PMAPS, VMAP, axis_argument
+from jaxmigrate.migrate import told_axes
+from jaxmigrate.migrate.told_axes import keeps_functions
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once_each
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode
 from jaxmigrate.program.sites import MappedSite, axis_of, is_decorator, mapped_sites
-from jaxmigrate.program.values import Constant, External, Parameter
+from jaxmigrate.program.syntax import last_name
+from jaxmigrate.program.values import Constant
 
 GATHERS = "gather_from_model_output"  # over an axis that a library names
-MAPS = PMAPS | {VMAP}
-AXES = frozenset({"axis_name", "cross_replica_axis", "pmap_axis_name", "pmean_axis_name"})
-Named = ast.FunctionDef | ast.AsyncFunctionDef
+Named = ast.FunctionDef | ast.AsyncFunctionDef  # what has a name
 
 
 def is_unasked(site: MappedSite, resolver: Resolver) -> bool:
@@ -35,49 +33,18 @@ def is_unasked(site: MappedSite, resolver: Resolver) -> bool:
     beside = loaded_beside(resolver, site.module)
     if any(GATHERS in module.text for module in beside):
         return False
-    if not all(_says_axes(module, resolver) for module in beside):
-        return False
     sites = _sites(site.module, resolver)
     others = [one for one in sites if one.node is not site.node]
     axes = {one for other in sites for one in _axis_nodes(other)}
     mapped = {inner for one in others for inner in _mapped_nodes(one)}
-    apart = _run_apart(others, mapped, beside)
+    within = {inner for one in _run_apart(others, mapped, beside) for inner in ast.walk(one)}
+    elsewhere = axes | mapped | within
     return all(
-        node in axes or node in mapped or any(one in apart for one in _around(node, module))
+        node in elsewhere
         for module in beside
         for node in module.nodes
         if _is_text(node, axis.value) and not _is_looked_up(node, module)
-    )
-
-
-@once_each
-def _says_axes(module: Module, resolver: Resolver) -> bool:
-    """Whether all axes that a module's collectives and layers are told are written in the program."""
-    return all(
-        _is_written(one, module, resolver) for call in module.table.calls for one in _told(call, module, resolver)
-    )
-
-
-def _told(call: ast.Call, module: Module, resolver: Resolver) -> Iterator[ast.expr]:
-    """The axes that a call is told which is no map."""
-    names = {one.name for one in resolver.values(call.func, module) if isinstance(one, External)}
-    if not names.isdisjoint(MAPS):
-        return
-    yield from (one.value for one in call.keywords if one.arg in AXES)
-    arguments = call_arguments(call, module)
-    for name in names & AXIS_POSITIONS.keys():
-        axis = axis_argument(name, arguments)
-        if axis is not None:
-            yield axis
-
-
-def _is_written(node: ast.expr, module: Module, resolver: Resolver) -> bool:
-    values = [
-        one
-        for value in resolver.values(node, module)
-        for one in (callers_of(resolver).passed(value) if isinstance(value, Parameter) else (value,))
-    ]
-    return all(isinstance(one, Constant) for one in values)
+    ) and told_axes.are_shown(beside, resolver, axis.value, elsewhere)
 
 
 def _is_text(node: ast.AST, text: str) -> bool:
@@ -106,16 +73,23 @@ def _run_apart(
     others: Sequence[MappedSite], mapped: Collection[ast.AST], beside: Collection[Module]
 ) -> Collection[ast.AST]:
     """The functions that only other maps run: all that mentions them is one of these, or is mapped."""
-    decorated = {one.module.table.parents.get(one.node) for one in others if is_decorator(one.node, one.module)}
-    found: dict[str, list[ast.AST]] = {}
+    owners = [one.module.table.parents.get(one.node) for one in others if is_decorator(one.node, one.module)]
+    alone = [one for one in owners if isinstance(one, Named) and len(one.decorator_list) == 1]
+    decorated = {one for one in alone if not keeps_functions(one)}
+    by_name = any(map(told_axes.reaches_by_name, beside))
+    found: dict[str, list[tuple[ast.FunctionDef | ast.AsyncFunctionDef, Module]]] = {}
     for module in beside:
         for node in module.nodes:
-            if isinstance(node, Named) and not node.name.startswith("__") and node not in decorated:
-                found.setdefault(node.name, []).append(node)
+            if isinstance(node, Named) and node not in decorated:
+                found.setdefault(node.name, []).append((node, module))
     said = {one for module in beside for node in module.nodes for one in _other_names(node)}
-    alone = {name: ones[0] for name, ones in found.items() if len(ones) == 1 and name not in said}
-    mentions = {function: [*_mentions(name, beside)] for name, function in alone.items()}
-    apart = {one for one in decorated if one is not None}
+    by_names = {
+        name: node
+        for name, [(node, module), *more] in found.items()
+        if not more and name not in said and _is_called_by_name(node, module, nested=by_name)
+    }
+    mentions = {function: [*_mentions(name, beside)] for name, function in by_names.items()}
+    apart: set[ast.AST] = {*decorated}
     while more := {
         function
         for function, places in mentions.items()
@@ -127,6 +101,19 @@ def _run_apart(
     return apart
 
 
+def _is_called_by_name(function: ast.FunctionDef | ast.AsyncFunctionDef, module: Module, *, nested: bool) -> bool:
+    """Whether all that runs a function names it: no decorator keeps it, and no class that it is of calls its methods.
+
+    `nested`: only where it stands in another, as names that are made up do not reach it there.
+    """
+    parent = module.table.parents.get(function)
+    if function.decorator_list or function.name.startswith("__") or keeps_functions(function):
+        return False
+    if isinstance(parent, ast.ClassDef):
+        return not (nested or parent.bases or parent.keywords or parent.decorator_list)
+    return not nested or any(_around(function, module))
+
+
 def _other_names(node: ast.AST) -> Iterator[object]:
     """The names by which something may be reached that has another one: strings, and what an import renames."""
     if isinstance(node, ast.Constant):
@@ -136,8 +123,12 @@ def _other_names(node: ast.AST) -> Iterator[object]:
 
 
 def _mapped_nodes(site: MappedSite) -> Iterator[ast.AST]:
-    if site.mapped is not None and site.mapped.expression is not None:
-        yield from ast.walk(site.mapped.expression)
+    """What a map alone has of the expression that it is given: not what calls in it are given, which may keep that."""
+    node = site.mapped.expression if site.mapped is not None else None
+    while isinstance(node, ast.Call) and last_name(node.func) != "partial":
+        node = node.func
+    if node is not None and not keeps_functions(node):
+        yield from ast.walk(node)
 
 
 def _mentions(name: str, beside: Collection[Module]) -> Iterator[tuple[ast.AST, Module]]:

@@ -11,7 +11,9 @@ from jaxmigrate.migrate import fix_files
 from tests.migrate.forms.running import Program, run, run_in_processes
 
 PROGRAM = """
+import enum
 import functools
+import json
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
@@ -77,6 +79,74 @@ import json
 AXIS = json.loads('{"axis": "da%s"}' % "ta")["axis"]
 SUM = functools.partial(jax.lax.psum, axis_name=AXIS)
 """
+CONFIGURED = """
+class Norm(nn.Module):
+    axis_name: str = None
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.BatchNorm(self.is_initializing(), axis_name=self.axis_name)(x)
+
+NORM = Norm(**json.loads('{"axis_name": "data"}'))
+"""
+CALLED = "lambda w, x: NORM.apply(NORM.init(jax.random.key(0), x), w * x, mutable=True)[0]"
+KEPT = """
+KEPT = []
+
+def keep(f):
+    KEPT.append(f)
+    return f
+
+@functools.partial(jax.pmap, axis_name="data")
+@keep
+def p_sum(x):
+    return jax.lax.psum(x, "data")
+"""
+MADE_UP = """
+KIND = "mean"
+
+class Losses:
+    def mean_loss(self, x):
+        return mean(x, "data")
+
+q = jax.pmap(lambda x: Losses().mean_loss(x), axis_name="data")
+"""
+LEFT = """
+LEFT = []
+
+def leave(x):
+    LEFT.append(lambda x: jax.lax.psum(x, "data"))
+    return x
+
+q = jax.pmap(leave, axis_name="data")
+q(np.zeros(jax.local_device_count()))
+"""
+MADE = """
+MODELS = {}
+
+class Model:
+    def __init__(self, axis):
+        self.axis = axis
+
+    def total(self, x):
+        return jax.lax.psum(x, self.axis)
+
+def build(axis):
+    MODELS["one"] = Model(axis)
+    return MODELS["one"]
+
+q = jax.pmap(build("data").total, axis_name="data")
+"""
+SET_UP = """
+class Own(nn.Module):
+    def setup(self):
+        self.count = jax.lax.psum(1, "data")
+
+    def __call__(self, x):
+        return x / self.count
+
+q = jax.pmap(lambda x: Own().setup(), axis_name="data")
+"""
 OWN = {
     "a function": ("", "decode"),
     "a lambda": ("", "lambda w, x: w + x"),
@@ -104,6 +174,37 @@ TRAPS = {
     "an axis from a file": (READ_AXIS, "lambda w, x: jax.lax.psum(w * x, AXIS)"),
     "an axis from a file that a partial binds": (READ_AXIS, "lambda w, x: SUM(w * x)"),
     "an index": ("", 'lambda w, x: w * x + jax.lax.axis_index("data")'),
+    "words of a string": ('NAMES = "data model".split()', "lambda w, x: mean(w * x, NAMES[0])"),
+    "keys": ("MESH = dict(data=-1, model=1)", "lambda w, x: jax.lax.psum(w * x, [*MESH][0])"),
+    "a member's name": ("class Axis(enum.Enum):\n    data = 1\n", "lambda w, x: jax.lax.psum(w * x, Axis.data.name)"),
+    "a member that is looked up": (
+        "class Axis(enum.Enum):\n    data = 1\n",
+        'lambda w, x: jax.lax.psum(w * x, Axis["data"].name)',
+    ),
+    "a configuration": (CONFIGURED, CALLED),
+    "the name of a collective": ("", 'lambda w, x: getattr(jax.lax, "psum")(w * x, [*dict(data=1)][0])'),
+    "a collective in a table": ("KINDS = [jax.lax.psum]", "lambda w, x: KINDS[0](w * x, [*dict(data=1)][0])"),
+    "a partial of a collective": (
+        "over = functools.partial(jax.lax.psum, axis_name=[*dict(data=1)][0])",
+        "lambda w, x: over(w * x)",
+    ),
+    "axes that are bound": (
+        "from jax._src import core\n\ndef axes():\n    return [*core.get_axis_env().axis_names()]\n",
+        "lambda w, x: jax.lax.psum(w * x, axes()[0])",
+    ),
+    "a function that a decorator keeps": (KEPT, "lambda w, x: KEPT[0](w * x)"),
+    "a function in what another map is given": (
+        'q = jax.pmap(over := lambda x: jax.lax.psum(x, "data"), axis_name="data")',
+        "lambda w, x: over(w * x)",
+    ),
+    "a method by a name that is made up": (MADE_UP, 'lambda w, x: getattr(Losses(), f"{KIND}_loss")(w * x)'),
+    "a function that a map leaves behind": (LEFT, "lambda w, x: LEFT[0](w * x)"),
+    "an object made for another map": (MADE, "lambda w, x: MODELS['one'].total(w * x)"),
+    "a parameter's name": (
+        "KWARGS = dict(zip(['axis_name'], dict(data=1)))",
+        "lambda w, x: nn.BatchNorm(False, **KWARGS).init_with_output(jax.random.key(0), w * x)[0]",
+    ),
+    "a method that a library calls": (SET_UP, "lambda w, x: Own().apply({}, w * x)"),
 }
 PROGRAMS = {**OWN, **TRAPS}
 
