@@ -292,8 +292,8 @@ class ArrayWriter:
                 yield Replace(op.operand, self._code(whole.replace("$x", "$itself")))
         elif op.form == COPIED:
             assert isinstance(op.node, ast.Call)
-            assert isinstance(op.node.func, ast.Attribute)
-            yield Replace(op.node, self._code(f"$numpy.array({whole})", numpy=op.node.func.value, x=op.operand))
+            array = f"{self._library_of(op.node.func) or self.names.of('numpy')}.array"
+            yield Replace(op.node, self._code(f"{array}({whole})", x=op.operand))
         elif numpy and op.form != "tree":
             yield Replace(op.node, self._code(f"{numpy}.copy({whole})", x=op.operand))
         elif op.sorts or numpy:
@@ -352,7 +352,7 @@ class ArrayWriter:
         if "." not in op.form or op.form in TILES or known(op.operand, self.module):
             return "", ""
         assert isinstance(op.node, ast.Call)
-        owner = self.module.segment(op.node.func.value) if isinstance(op.node.func, ast.Attribute) else ""
+        owner = self._library_of(op.node.func)
         if kept:
             return f"{self.names.of('jax.numpy')}.asarray(", ")"
         if op.form.startswith("numpy.") and owner:
@@ -417,10 +417,8 @@ class ArrayWriter:
     def _metrics(self, node: ast.expr) -> Replace:
         """`get_metrics(m)` without its `x[0]`."""
         assert isinstance(node, ast.Call)
-        if isinstance(node.func, ast.Attribute):
-            text = f"$owner.stack_forest({self._jax}.device_get($x))"
-            return Replace(node, code(text, owner=node.func.value, x=node.args[0]))
-        stacks = self.names.of(STACKS)
+        owner = self._library_of(node.func)
+        stacks = f"{owner}.stack_forest" if owner else self.names.of(STACKS)
         return Replace(node, code(f"{stacks}({self._jax}.device_get($x))", x=node.args[0]))
 
     def _first(self, choice: OpChoice) -> Iterator[Operation]:
@@ -492,7 +490,17 @@ class ArrayWriter:
             return None
         callee = self.resolver.value(operand.func, self.module)
         is_numpy = isinstance(callee, External) and callee.name.startswith("numpy.")
-        return self.module.segment(operand.func.value) if is_numpy else None
+        return self._library_of(operand.func) or self.names.of("numpy") if is_numpy else None
+
+    def _library_of(self, function: ast.expr) -> str:
+        """What a file calls the library that it takes a function from; nothing where it has it otherwise.
+
+        A module of the project's own that imports the function has no others of that library.
+        """
+        if not isinstance(function, ast.Attribute):
+            return ""
+        owner = self.resolver.value(function.value, self.module)
+        return self.module.segment(function.value) if isinstance(owner, External) else ""
 
     def _assigns_itself(self, op: Op) -> ast.Assign | None:
         """`x = unreplicate(x)`, of which nothing is left."""
