@@ -32,14 +32,28 @@ def are_shown(beside: Collection[Module], resolver: Resolver, axis: str, elsewhe
     return not any(_may_hide(module, resolver, axis, elsewhere) for module in beside)
 
 
-def reaches_by_name(module: Module) -> bool:
+def reaches_by_name(module: Module, resolver: Resolver) -> bool:
     """Whether a module may get at functions by names that it makes up: `getattr(self, f"{kind}_loss")`."""
     named = module.table.named
-    return any(named.get(word) for word in BY_NAME) or any(
+    found = (node for word in BY_NAME for node in named.get(word, ()))
+    return any(not _are_settings(node, module, resolver) for node in found) or any(
         isinstance(call, ast.Call) and not _names(call.args[1:2])
         for node in named.get("getattr", ())
         for call in [module.table.parents.get(node)]
     )
+
+
+def _are_settings(node: ast.AST, module: Module, resolver: Resolver) -> bool:
+    """Whether attributes only become arguments, `Config(**vars(args))`, or a library gets them: `json.dumps(...)`."""
+    call = module.table.parents.get(node)
+    if not (isinstance(node, ast.Name) and node.id == "vars" and isinstance(call, ast.Call) and call.func is node):
+        return False
+    match call.args, module.table.parents.get(call):
+        case [ast.Name(id=name)], ast.keyword(arg=None):
+            return name not in ("self", "cls")
+        case [_], ast.Call(func=func):
+            return isinstance(resolver.value(func, module), External)
+    return False
 
 
 def keeps_functions(node: ast.AST) -> bool:

@@ -37,7 +37,7 @@ def is_unasked(site: MappedSite, resolver: Resolver) -> bool:
     others = [one for one in sites if one.node is not site.node]
     axes = {one for other in sites for one in _axis_nodes(other)}
     mapped = {inner for one in others for inner in _mapped_nodes(one)}
-    within = {inner for one in _run_apart(others, mapped, beside) for inner in ast.walk(one)}
+    within = {inner for one in _run_apart(others, mapped, beside, resolver) for inner in ast.walk(one)}
     elsewhere = axes | mapped | within
     return all(
         node in elsewhere
@@ -70,13 +70,13 @@ def _axis_nodes(site: MappedSite) -> Iterator[ast.AST]:
 
 
 def _run_apart(
-    others: Sequence[MappedSite], mapped: Collection[ast.AST], beside: Collection[Module]
+    others: Sequence[MappedSite], mapped: Collection[ast.AST], beside: Collection[Module], resolver: Resolver
 ) -> Collection[ast.AST]:
     """The functions that only other maps run: all that mentions them is one of these, or is mapped."""
     owners = [one.module.table.parents.get(one.node) for one in others if is_decorator(one.node, one.module)]
     alone = [one for one in owners if isinstance(one, Named) and len(one.decorator_list) == 1]
     decorated = {one for one in alone if not keeps_functions(one)}
-    by_name = any(map(told_axes.reaches_by_name, beside))
+    by_name = any(told_axes.reaches_by_name(one, resolver) for one in beside)
     found: dict[str, list[tuple[ast.FunctionDef | ast.AsyncFunctionDef, Module]]] = {}
     for module in beside:
         for node in module.nodes:
