@@ -11,12 +11,13 @@ from collections.abc import Collection, Iterator
 
 from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.callers import callers_of
-from jaxmigrate.program.collectives import ASKING, AXIS_POSITIONS, argument
+from jaxmigrate.program.collectives import ASKING, AXIS_POSITIONS, IF_MAPPED, argument
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import PARTIALS, Resolver
 from jaxmigrate.program.values import Argument, Constant, External, Function, Parameter
 
-POSITIONS = {name.rpartition(".")[2]: position for name, position in {**AXIS_POSITIONS, **ASKING}.items()}
+TAKING = {name: AXIS_POSITIONS[of] for name, of in IF_MAPPED.items()}
+POSITIONS = {name.rpartition(".")[2]: position for name, position in {**AXIS_POSITIONS, **ASKING, **TAKING}.items()}
 KEYWORD = re.compile(r"axis_name|axes_name|cross_replica|pmap_axis")  # of those that libraries take axes by
 KEYWORDS = re.compile(r"\w*(?:axis_name|axes_name|cross_replica_axis)")
 BOUND = re.compile(r"axis_env|axis_frame|axis_names\(")  # what lists the axes that are bound

@@ -246,3 +246,10 @@ def test_a_function_that_is_imported_by_another_name_may_be_called_by_it() -> No
         text = f"import jax\nfrom steps {how}\n\nq = jax.pmap(lambda x: {name}(x), axis_name='data')\n"
         files = {"steps.py": steps, "main.py": f"{text}N = jax.process_count()\n"}
         assert "local" not in fix_files(files)["main.py"].replace("host_local", "")
+
+
+def test_a_library_may_reduce_over_an_axis_that_it_is_told_by_position() -> None:
+    text = "import jax\nfrom kfac_jax.utils import pmean_if_pmap\n\nAXES = 'data model'.split()\n"
+    text += "q = jax.pmap(lambda x: pmean_if_pmap(x, AXES[0]), axis_name='data')\nN = jax.process_count()\n"
+    assert "local_devices" not in fix_files({"main.py": text})["main.py"]
+    assert "local_devices" in fix_files({"main.py": text.replace("pmean_if_pmap(x, AXES[0])", "x + 1")})["main.py"]
