@@ -23,15 +23,19 @@ STEPS = 3  # names that are followed back to what a factor is made of
 def early_norms(facts: Facts) -> Iterator[tuple[Module, ast.Call]]:
     """Reductions of what is called gradients, and that a norm of these has changed right before."""
     for module, call in facts.calls(*REDUCES):
-        given = call.args[0] if call.args else None
-        if not isinstance(given, ast.Name) or not GRADIENTS.search(given.id.lower()):
+        if not call.args or not isinstance(facts.resolver.value(call.func, module), External):
             continue
-        callee = facts.resolver.value(call.func, module)
-        made = nearest(given, module)
-        if not isinstance(callee, External) or made is None or made.value is None or made.path:
-            continue
-        if _is_clipped(made.value, given.id, module):
+        given = call.args[0].elts if isinstance(call.args[0], ast.Tuple | ast.List) else call.args[:1]
+        if any(_is_clipped_before(one, module) for one in given):
             yield module, call
+
+
+def _is_clipped_before(given: ast.expr, module: Module) -> bool:
+    """Whether what is called gradients was clipped where it was last assigned."""
+    if not isinstance(given, ast.Name) or not GRADIENTS.search(given.id.lower()):
+        return False
+    made = nearest(given, module)
+    return made is not None and made.value is not None and not made.path and _is_clipped(made.value, given.id, module)
 
 
 def _is_clipped(value: ast.expr, name: str, module: Module) -> bool:

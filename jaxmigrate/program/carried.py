@@ -37,6 +37,8 @@ class Carried:
                 return self._named(target, module, depth, self.calls)
             case ast.IfExp(test=test) if test is not node:
                 return self.calls(parent, module, depth - 1)
+            case ast.Dict(keys=keys) if node in keys:
+                return None
             case ast.Dict() | ast.List() | ast.Tuple():
                 return self._held(parent, module, depth - 1)
         return None

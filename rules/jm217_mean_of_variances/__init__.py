@@ -9,10 +9,13 @@ from collections.abc import Iterator
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.facts import AXES, Facts, Place
 from jaxmigrate.flow.readings import DeviceMap
+from jaxmigrate.flow.stacked_names import nearest
 from jaxmigrate.flow.variance import AbstractValue, Reading
 from jaxmigrate.flow.variance.lattice import MEAN_SPREAD, SPREAD
 from jaxmigrate.program.functions import own_statements
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.syntax import last_name
+from jaxmigrate.program.values import External
 
 CODE = "JM217"
 SPREADS = re.compile(r"(^|_)(var|vars|variances?|std|stddev|sigma)(_|$)")
@@ -35,7 +38,31 @@ def check(facts: Facts) -> Iterator[Finding]:
                 )
                 yield Place(module, node, message)
 
-    return facts.along_axes(CODE, find)
+    told = set[tuple[str, int]]()
+    for finding in facts.along_axes(CODE, find):
+        told.add((finding.path, finding.line))
+        yield finding
+    for module, spread in _by_names(facts):
+        message = (
+            "each device's own variance is averaged over the devices: too small by that of their means; average the "
+            "squares of x less the mean over all devices"
+        )
+        for finding in facts.finding(module, spread, CODE, message):
+            if (finding.path, finding.line) not in told:
+                yield finding
+
+
+def _by_names(facts: Facts) -> Iterator[tuple[Module, ast.expr]]:
+    """Variances that are averaged right after they were taken, beside means: also where no map is in sight."""
+    for module, call in facts.calls("pmean"):
+        given = call.args[0] if call.args else None
+        made = nearest(given, module) if isinstance(given, ast.Name) else None
+        if made is None or made.path or not isinstance(made.value, ast.Call):
+            continue
+        if last_name(made.value.func) not in ("var", "std") or not _is_beside_mean(made.value, module):
+            continue
+        if facts.resolver.value(call.func, module) == External("jax.lax.pmean"):
+            yield module, made.value
 
 
 def _spreads(value: AbstractValue) -> Iterator[str]:
