@@ -790,7 +790,7 @@ def test_a_module_of_taps_by_another_name_elsewhere() -> None:
         ("g = helper(np.argsort)\nother = helper(np.random.permutation)", "M"),
         ("g = helper(np.argsort)\nother = [helper]", "N"),  # which nothing reads
         ("g = helper(np.argsort)\nelsewhere.f([helper])", "M"),
-        ("g = helper(np.argsort)\nTABLE = {helper: 1}\nfor of, n in TABLE.items(): elsewhere.f(n)", "M"),
+        ("g = helper(np.argsort)\nTABLE = {helper: 1}\nfor of, n in TABLE.items(): elsewhere.f(of)", "M"),
         ("g = helper(*elsewhere.f)", "M"),
     ],
 )
