@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.unchanging import DRAWS, RANDOM, Unchanging, given_back
 from jaxmigrate.flow.variance import Draw
 from jaxmigrate.flow.variance.lattice import KEPT
@@ -42,25 +43,28 @@ class Stale(NamedTuple):
 def unrenewed(facts: Facts) -> Iterator[Stale]:
     """Keys that loops of the host's code give to a map which changes what it is given, each time the same."""
     for found, reading in facts.readings:
-        kept = _drawn(reading.draws)
-        if kept and reading.assumed:
-            kept = _drawn(facts.confirmed(found, reading).draws)
-        names = found.parameters()
-        for call, module in facts.runs_of(found) if kept else ():
-            if module.is_test or MEASURING.search(module.path.name.lower()):
-                continue
-            within = _repeats(call, module)
-            if within is None:
-                continue
-            given = passed_by(call, names)
-            for number, draw in kept.items():
-                rounds = Unchanging(within, module, facts.resolver)
-                if number is None:
-                    key = key_of(draw)
-                    if key is not None and not draw.module.is_test:
-                        yield Stale(draw.module, key, draw)
-                elif number < len(names) and names[number] in given and rounds.is_same(given[names[number]]):
-                    yield Stale(module, rounds.first or given[names[number]], draw)
+        told = [*_given_again(found, _drawn(reading.draws), facts)]
+        if told and reading.assumed:  # to read it once more takes longer than all else
+            told = [*_given_again(found, _drawn(facts.confirmed(found, reading).draws), facts)]
+        yield from told
+
+
+def _given_again(found: DeviceMap, kept: Mapping[int | None, Draw], facts: Facts) -> Iterator[Stale]:
+    """The keys among those that a map draws by as they are which are the same in each round of the host's loop."""
+    names = found.parameters()
+    for call, module in facts.runs_of(found) if kept else ():
+        within = None if module.is_test or MEASURING.search(module.path.name.lower()) else _repeats(call, module)
+        if within is None:
+            continue
+        given = passed_by(call, names)
+        for number, draw in kept.items():
+            rounds = Unchanging(within, module, facts.resolver)
+            if number is None:
+                key = key_of(draw)
+                if key is not None and not draw.module.is_test:
+                    yield Stale(draw.module, key, draw)
+            elif number < len(names) and names[number] in given and rounds.is_same(given[names[number]]):
+                yield Stale(module, rounds.first or given[names[number]], draw)
 
 
 class Yielded(NamedTuple):
