@@ -112,6 +112,8 @@ def of_operation(
 ) -> AbstractValue:
     """What an operator gives."""
     marks = result.marks
+    if not isinstance(op, ast.Sub) and not (marks or left.marks or right.marks):
+        return result
     if not isinstance(op, ast.Add | ast.Pow):
         kept = () if isinstance(op, ast.Mult | ast.Div) else _spreads(result)
         marks = (marks - _BRIEF).difference(kept)
