@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from jaxmigrate.flow.facts import Facts
-from jaxmigrate.flow.stale_keys import ORDERING
+from jaxmigrate.flow.stale_keys import ORDERING, key_given
 from jaxmigrate.flow.unchanging import DRAWS
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.syntax import calls_of
@@ -36,17 +36,15 @@ def drawn_twice(facts: Facts) -> Iterator[Twice]:
         assert isinstance(function, ast.FunctionDef)
         last: dict[str, ast.Call] = {}
         for call in sorted(_draws(function, module, facts), key=lambda c: (c.lineno, c.col_offset)):
-            key = next(iter([*call.args[:1], *(one.value for one in call.keywords if one.arg == "key")]), None)
+            key = key_given(call)
             name = _root(key)
             if key is None or name is None:
                 continue
             first = last.get(ast.unparse(key))
             last[ast.unparse(key)] = call
-            if (
-                first is not None
-                and _both_run(first, call, module)
-                and not _is_bound_between(name, first, call, module)
-            ):
+            if first is None or not _both_run(first, call, module):
+                continue
+            if not _is_bound_between(name, first, call, module):
                 yield Twice(module, first, call)
 
 

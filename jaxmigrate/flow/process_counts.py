@@ -64,7 +64,7 @@ def _divided(facts: Facts) -> Iterator[Miscounted]:
 
 def _starts(module: Module, facts: Facts) -> Iterator[Miscounted]:
     """`process_index() * n` where n is a share of one of the process's devices, and not the process's own."""
-    for node in (one for one in ast.walk(module.tree) if isinstance(one, ast.BinOp) and isinstance(one.op, ast.Mult)):
+    for node in (one for one in module.nodes if isinstance(one, ast.BinOp) and isinstance(one.op, ast.Mult)):
         for index, size in ((node.left, node.right), (node.right, node.left)):
             if _meaning(index, module, facts) != INDEX:
                 continue

@@ -269,14 +269,18 @@ def _reached(draw: Draw, mapped: Collection[ast.AST]) -> Iterator[tuple[ast.expr
                     yield call, given
 
 
+def key_given(call: ast.Call) -> ast.expr | None:
+    """The key that a function of `jax.random` is given: first, or by its name."""
+    return next(iter([*call.args[:1], *(one.value for one in call.keywords if one.arg == "key")]), None)
+
+
 def key_of(draw: Draw) -> ast.expr | None:
     """The key that a draw is given."""
     node = draw.node
     if not isinstance(node, ast.Call):
         return None
     if draw.name in DRAWS:
-        named_key = (one.value for one in node.keywords if one.arg == "key")
-        return next(iter([*node.args[:1], *named_key]), None)
+        return key_given(node)
     if draw.name.startswith("rngs"):
         given = next((one.value for one in node.keywords if one.arg == "rngs"), None)
         if isinstance(given, ast.Dict):

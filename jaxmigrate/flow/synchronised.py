@@ -20,6 +20,11 @@ AVERAGES = re.compile(r"\w*(pmean|cross_replica_mean|sync|avg|average|all_reduce
 STEPS = re.compile(r"train|update|(^|_)step", re.IGNORECASE)
 LOOKS = re.compile(r"eval|valid|test|infer", re.IGNORECASE)
 KEEPS = re.compile(r"(^|_)(save|checkpoint|ckpt|export|unreplicate|get_first|unshard)", re.IGNORECASE)
+STATE = re.compile("state|variables|model", re.IGNORECASE)
+SHORT = 8  # statements
+STORED = r"(\w+)\s*=\s*[\w.]*(pmean|cross_replica_mean|avg|average|mean)\w*\(\w+\.\1\)"
+# Of which states the statistics are one device's: "always", "never", or but where this condition held.
+States: TypeAlias = dict[str, str]
 
 
 class Unsynchronised(NamedTuple):
@@ -57,17 +62,13 @@ def _averaging(module: Module) -> Iterator[str]:
     """The functions that give back a state with averaged statistics, which steps do not."""
     if not STATISTICS.search(module.text):
         return
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if not isinstance(node, ast.FunctionDef) or len(node.body) > SHORT:
             continue
         text = ast.unparse(node)
         averages = BY_NAME.search(node.name) or re.search(STORED, text)
         if averages and STATISTICS.search(text) and AVERAGES.search(text.partition("\n")[2]) and "grad" not in text:
             yield node.name
-
-
-SHORT = 8  # statements
-STORED = r"(\w+)\s*=\s*[\w.]*(pmean|cross_replica_mean|avg|average|mean)\w*\(\w+\.\1\)"
 
 
 def _is_within(call: ast.Call, module: Module, names: set[str]) -> bool:
@@ -77,7 +78,7 @@ def _is_within(call: ast.Call, module: Module, names: set[str]) -> bool:
 
 def _host_functions(module: Module) -> Iterator[ast.FunctionDef | ast.Module]:
     yield module.tree
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.FunctionDef) and any(isinstance(one, ast.For | ast.While) for one in ast.walk(node)):
             yield node
 
@@ -90,10 +91,6 @@ def _passes(call: ast.Call, names: set[str]) -> bool:
 def _kind(call: ast.Call) -> str:
     name = last_name(call.func)
     return "keeps" if KEEPS.search(name) else "looks" if LOOKS.search(name) else ""
-
-
-# Of which states the statistics are one device's: "always", "never", or but where this condition held.
-States: TypeAlias = dict[str, str]
 
 
 class _Walk:
@@ -169,9 +166,6 @@ class _Walk:
         values = self.resolver.values(call.func, self.module)
         texts = [ast.unparse(one.node) for one in values if isinstance(one, Function)]
         return any(name in text for text in texts for name in self.averaging)
-
-
-STATE = re.compile("state|variables|model", re.IGNORECASE)
 
 
 def _is_state(node: ast.expr, state: str) -> bool:

@@ -95,7 +95,7 @@ class Unchanging:
         base: ast.expr = node
         while isinstance(base, ast.Attribute):
             base = base.value
-        stored = [one for one in ast.walk(self.module.tree) if _is_stored(one, node.attr)]
+        stored = [one for one in self.module.nodes if _is_stored(one, node.attr)]
         fixed = all(getattr(self.module.table.function_of(one), "name", "") in STARTING for one in stored)
         own = isinstance(base, ast.Name) and base.id == "self"
         return fixed and (own or self.is_same(base, depth + 1))

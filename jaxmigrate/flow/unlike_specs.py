@@ -23,6 +23,7 @@ from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Application, Argument
 
 EXAMPLES = re.compile(r"(^|_)(batch|data|dp|fsdp|replicas?|devices?|hosts?)$")
+SIDES = frozenset({"q", "k", "v", "kv", "query", "key", "value", "src", "tgt", "source", "target", "left", "right"})
 PLACING = frozenset({"device_put", "with_sharding_constraint", "make_array_from_process_local_data"})
 
 
@@ -105,13 +106,18 @@ def _groups(facts: Facts) -> Iterator[list[Placed]]:
 
 def _listed(given: Argument | None, names: list[str], facts: Facts) -> Iterator[Placed]:
     """The specs of arguments that are batches by their names."""
+    for name, spec, module in _entries(given, names, facts):
+        block = spec_block(*spec_in(spec, module, facts.resolver), facts.resolver) if is_data(name) else None
+        if block is not None:
+            yield Placed(name, spec, module, block)
+
+
+def _entries(given: Argument | None, names: list[str], facts: Facts) -> list[tuple[str, ast.expr, Module]]:
+    """The specs that are listed for arguments, each with its name; none where there are more or fewer."""
     listed = facts.resolver.container(given.expression, given.module) if given and given.expression else None
     if listed is None or isinstance(listed[0], ast.Dict) or len(listed[0].elts) != len(names):
-        return
-    for name, spec in zip(names, listed[0].elts, strict=True):
-        block = spec_block(*spec_in(spec, listed[1], facts.resolver), facts.resolver) if is_data(name) else None
-        if block is not None:
-            yield Placed(name, spec, listed[1], block)
+        return []
+    return [(name, spec, listed[1]) for name, spec in zip(names, listed[0].elts, strict=True)]
 
 
 def _name(node: ast.expr) -> str:
@@ -134,31 +140,24 @@ def exchanged_entries(facts: Facts) -> Iterator[Exchanged]:
     """Specs of arguments whose names say that they are of one kind: `q_segment_ids` and `kv_segment_ids`."""
     for found in facts.all_maps:
         given = found.keyword("in_specs", 2) if found.name in SHARD_MAPS else None
-        listed = facts.resolver.container(given.expression, given.module) if given and given.expression else None
-        names = found.parameters()
-        if listed is None or isinstance(listed[0], ast.Dict) or len(listed[0].elts) != len(names):
-            continue
-        by_kind: dict[str, list[tuple[str, ast.Call]]] = defaultdict(list)
-        for name, entry in zip(names, listed[0].elts, strict=True):
+        by_kind: dict[str, list[tuple[str, ast.Call, Module]]] = defaultdict(list)
+        for name, entry, module in _entries(given, found.parameters(), facts):
             spec, kind = _written(entry), _kind(name)
             if spec is not None and kind:
-                by_kind[kind].append((name, spec))
+                by_kind[kind].append((name, spec, module))
         for several in by_kind.values():
-            (other, first), *rest = several
+            (other, first, _), *rest = several
             texts = [ast.unparse(one) for one in first.args]
-            for name, spec in rest:
+            for name, spec, module in rest:
                 own = [ast.unparse(one) for one in spec.args]
                 if own != texts and sorted(own) == sorted(texts):
-                    yield Exchanged(spec, listed[1], name, other)
+                    yield Exchanged(spec, module, name, other)
 
 
 def _kind(name: str) -> str:
     """What arguments of one kind have in common in their names; empty where nothing says so."""
     words = name.split("_")
     return "_".join(words[1:]) if len(words) > 2 or (len(words) == 2 and words[0] in SIDES) else ""
-
-
-SIDES = frozenset({"q", "k", "v", "kv", "query", "key", "value", "src", "tgt", "source", "target", "left", "right"})
 
 
 def _written(node: ast.expr) -> ast.Call | None:

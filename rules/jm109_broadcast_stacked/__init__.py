@@ -88,7 +88,7 @@ def _is_unpacked(name: str, module: Module) -> bool:
     """Whether an attribute is also assigned a part of something."""
     stored = (
         node
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Store)
     )
     return any(isinstance(module.table.parents.get(one), ast.Tuple | ast.List) for one in stored)

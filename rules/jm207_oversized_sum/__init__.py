@@ -14,7 +14,7 @@ from jaxmigrate.flow.facts import AXES, Facts, Place
 from jaxmigrate.flow.readings import DeviceMap, is_checked
 from jaxmigrate.flow.specs import spec_calls
 from jaxmigrate.flow.variance import AbstractValue, Level, Reading, Reduction
-from jaxmigrate.flow.variance.lattice import BESIDE, GIVEN, MEAN, OF_EQUAL, OPAQUE, TOTAL, UNREDUCED
+from jaxmigrate.flow.variance.lattice import BESIDE, GIVEN, MEAN, OF_EQUAL, OPAQUE, TOTAL, UNREDUCED, leaves_of
 from jaxmigrate.flow.variance.means import is_scaled, sum_of_means
 from jaxmigrate.program.collectives import PMAPS, SHARD_MAPS
 from jaxmigrate.program.modules import Module
@@ -51,7 +51,7 @@ def check(facts: Facts) -> Iterator[Finding]:
         for node, same in by_node.items():
             if not same or _is_conditional(node, same[0].module):
                 continue
-            if _has_equal_and_others([leaf for one in same for leaf in _leaves(one.operand)]):
+            if _has_equal_and_others([leaf for one in same for leaf in leaves_of(one.operand)]):
                 message = (
                     f"psum over {AXES} of several values, some of them replicated over it: those become too large by "
                     "the number of devices; leave them out"
@@ -85,7 +85,7 @@ def _of_means(found: DeviceMap, reduction: Reduction, reading: Reading, facts: F
     operand = reduction.operand
     of_gradients = sum_of_means(reduction.node, gradients=True)
     applied = of_gradients in reading.applied and of_gradients not in reading.scaled
-    of_mean = any(_is_of_mean(one) for one in _leaves(operand))
+    of_mean = any(_is_of_mean(one) for one in leaves_of(operand))
     if not (OF_EQUAL in operand.marks and is_checked(found, facts.resolver)):  # JM204
         if applied and of_mean:
             return (
@@ -188,20 +188,12 @@ def _rate(node: ast.expr) -> str:
     return name if RATES.search(name) else ""
 
 
-def _leaves(value: AbstractValue) -> Iterator[AbstractValue]:
-    held = [*(value.parts or ()), *(value.fields or {}).values()]
-    for one in held:
-        yield from _leaves(one)
-    if not held:
-        yield value
-
-
 def _is_of_mean(value: AbstractValue) -> bool:
     return MEAN in value.marks and not value.inner and (value.gradient or value.kind == "array")
 
 
 def _is_of_gradients(value: AbstractValue) -> bool:
-    return any(leaf.gradient and not leaf.inner and leaf.level != Level.NO for leaf in _leaves(value))
+    return any(leaf.gradient and not leaf.inner and leaf.level != Level.NO for leaf in leaves_of(value))
 
 
 def _is_of_averaged_loss(reduction: Reduction, reading: Reading) -> bool:
@@ -210,14 +202,14 @@ def _is_of_averaged_loss(reduction: Reduction, reading: Reading) -> bool:
     Only where the loss is out of sight: one in sight is a mean or none. What counts examples, to divide by their
     number, would be summed as well under such a name, or tell by a name that it counts devices.
     """
-    leaves = _leaves(reduction.operand)
+    leaves = leaves_of(reduction.operand)
     seen = any(leaf.gradient and leaf.level == Level.YES and OPAQUE not in leaf.marks for leaf in leaves)
     if seen or not _is_of_gradients(reduction.operand) or counts_devices(reduction.node, reduction.module):
         return False
     if any(_is_count(one) and not _is_of_gradients(one.operand) for one in _sums(reading)):
         return False
     means = (one.operand for one in reading.reductions if one.name == "jax.lax.pmean")
-    averaged = (leaf for one in means for leaf in _leaves(one))
+    averaged = (leaf for one in means for leaf in leaves_of(one))
     return any(BESIDE in leaf.marks and TOTAL not in leaf.marks and leaf.level != Level.NO for leaf in averaged)
 
 

@@ -11,7 +11,7 @@ from jaxmigrate.flow.early_norms import early_norms
 from jaxmigrate.flow.facts import AXES, Facts, Place
 from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.variance import AbstractValue, Reading, Reduction
-from jaxmigrate.flow.variance.lattice import NORMED, RESIZED, UNREDUCED
+from jaxmigrate.flow.variance.lattice import NORMED, RESIZED, UNREDUCED, leaves_of
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.syntax import calls_of, last_name
 
@@ -75,23 +75,15 @@ def _is_said(module: Module, node: ast.expr) -> bool:
     return any(SAID.search(line) for line in module.lines[max(0, node.lineno - 1 - COMMENT) : node.lineno])
 
 
-def _leaves(value: AbstractValue) -> Iterator[AbstractValue]:
-    held = [*(value.parts or ()), *(value.fields or {}).values()]
-    for one in held:
-        yield from _leaves(one)
-    if not held:
-        yield value
-
-
 def _is_resized(value: AbstractValue) -> bool:
-    return any(one.gradient and RESIZED in one.marks for one in _leaves(value))
+    return any(one.gradient and RESIZED in one.marks for one in leaves_of(value))
 
 
 def _is_gradient(value: AbstractValue) -> bool:
-    return any(one.gradient and UNREDUCED in one.marks for one in _leaves(value))
+    return any(one.gradient and UNREDUCED in one.marks for one in leaves_of(value))
 
 
 def _norms(value: AbstractValue) -> Iterator[str]:
-    for one in _leaves(value):
+    for one in leaves_of(value):
         if not one.gradient:
             yield from (mark for mark in one.marks if mark.startswith(NORMED))

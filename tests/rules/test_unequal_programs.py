@@ -1,4 +1,4 @@
-"""What devices do each by itself, not together (JM206, JM217 to JM216), and specs for wrong dimensions (JM120).
+"""What devices do each by itself, not together (JM206, JM215 to JM217), and specs for wrong dimensions (JM120).
 
 `unequal_programs.txt` has each program with the line that makes it wrong, and behind `#>` the line that makes it right;
 each ran both ways on 8 devices, but for those that need what is not installed.

@@ -118,7 +118,7 @@ def _flows(module: Module, resolver: Resolver) -> dict[Variable, set[tuple[Varia
 
 def _bound(module: Module, resolver: Resolver) -> Iterator[tuple[ast.expr, list[list[Variable]], Module]]:
     """What a module's statements bind, and what to."""
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         match node:
             case ast.Assign(targets=targets, value=value):
                 yield value, [_bound_variables(target, module, resolver) for target in targets], module

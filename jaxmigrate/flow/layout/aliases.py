@@ -132,7 +132,7 @@ def _mentions(alias: Alias, resolver: Resolver) -> Iterator[tuple[ast.expr, Modu
     for module in resolver.project.program:
         if alias.name in module.text:
             yield from ((node, module) for node in module.table.named.get(alias.name, ()))
-            for one in ast.walk(module.tree) if "+=" in module.text or "*=" in module.text else ():
+            for one in module.nodes if "+=" in module.text or "*=" in module.text else ():
                 if _augments(one, alias.name) and isinstance(one, ast.AugAssign):
                     yield one.target, module
 

@@ -33,7 +33,7 @@ OUT_PLACES = {
     **dict.fromkeys(f"{OUT_OF_TWO} {OUT_THIRD}".split(), 2),
     **dict.fromkeys(OUT_FOURTH.split(), 3),
 }
-IN_PLACE = re.compile(r"^__(i[a-z]+|setitem|setattr)__$")  # methods
+IN_PLACE = re.compile(r"^__(?!iter__|init__)(i[a-z]+|setitem|setattr)__$")  # methods
 WRITTEN_THROUGH = frozenset({"flat", "real", "imag"})
 
 
@@ -255,7 +255,7 @@ def _written(module: Module, resolver: Resolver) -> frozenset[Variable]:
 
 
 def _writes(module: Module, resolver: Resolver) -> Iterator[Variable]:
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         match node:
             case ast.Subscript(slice=ast.Constant(value=str()), ctx=ast.Store()):
                 pass  # a dictionary's entry, and no array's
@@ -267,10 +267,7 @@ def _writes(module: Module, resolver: Resolver) -> Iterator[Variable]:
                 yield from same(target, module, resolver)
             case ast.AugAssign(target=ast.Name() | ast.Attribute() | ast.Subscript() as target):
                 yield from named(target, module, resolver)
-            case ast.Attribute(value=target, attr=attr) if IN_PLACE.match(attr) and attr not in (
-                "__iter__",
-                "__init__",
-            ):
+            case ast.Attribute(value=target, attr=attr) if IN_PLACE.match(attr):
                 yield from same(target, module, resolver)
             case ast.Attribute(value=target, attr=attr, ctx=ast.Store()) if attr in WRITTEN_THROUGH:
                 yield from same(target, module, resolver)
@@ -283,9 +280,8 @@ def _written_by(call: ast.Call) -> list[ast.expr]:
     """What a call writes into."""
     func, args = call.func, call.args
     name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
-    owner = (
-        [func.value, *args[:1]] if name in WRITERS and isinstance(func, ast.Attribute) else []
-    )  # np.ndarray.fill(x, 0)
+    of_method = name in WRITERS and isinstance(func, ast.Attribute)  # `x.fill(0)`, `np.ndarray.fill(x, 0)`
+    owner = [func.value, *args[:1]] if of_method and isinstance(func, ast.Attribute) else []
     out = args[OUT_PLACES[name] :][:1] if name in OUT_PLACES else args[:1] if name in WRITING_CALLS else []
     return [*owner, *out, *(k.value for k in call.keywords if k.arg in ("out", "dst"))]
 

@@ -125,13 +125,6 @@ class SiteChoice:
         )
 
     @property
-    def may_have_trees(self) -> bool:
-        """Whether the specs of its arguments and outputs can be trees like these."""
-        every = self.every
-        plain = not any(c.layout in ("broadcast", "static") or (c.fields and c.of is None) for c in every)
-        return plain and not (self.keywords or self.by_rows or self.blocked)
-
-    @property
     def is_global(self) -> bool:
         """Whether some argument or output is a global array, or a stacked one over all processes."""
         return not self.blocked and any(c.aligned or c.layout in GLOBAL for c in self.every)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 
 from jaxmigrate.flow.layout import host_arithmetic, operations
+from jaxmigrate.flow.layout.advice import shortened
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.idioms import Idiom
 from jaxmigrate.flow.layout.interpreter import Interpreter
@@ -21,7 +22,6 @@ from jaxmigrate.program.observed import FIRST_ARGUMENT, GIVEN, MADE, OUTPUT, Fac
 from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import External, Function
 
-LONGEST = 48
 DOES = {"replicate": "gives each device the same", "split": "splits a batch over the devices"}
 
 
@@ -54,7 +54,7 @@ def given(it: Interpreter, site: ast.expr, index: int, value: Abstract, node: as
         return value
     op = it.operations.ops.get(node)
     if op is None and isinstance(value, Ref) and making.way == "split" and not making.calls:
-        says = f"`{_short(node)}` holds a batch with rows for each device"
+        says = f"`{shortened(node)}` holds a batch with rows for each device"
         it.lean([value], Assumption("likely", "splits", "", says, frame.module, node))
         it.changed |= it.joined_group(host_arithmetic.BATCH, node).unify(value.group)
         return value
@@ -114,7 +114,7 @@ def _entered(it: Interpreter, idiom: Idiom, making: Making, node: ast.expr, fact
     if idiom.form in (OBSERVED, PRESUMED) and isinstance(result, Ref):
         it.changed |= result.group.flatten()  # it is converted as a whole
     declared: Declared = "replicates" if kind == "replicate" else "splits"
-    text = _short(node.func if isinstance(node, ast.Call) else node)
+    text = shortened(node.func if isinstance(node, ast.Call) else node)
     name = _name_of(it, node, frame.module) if idiom.form == "tree" else ""
     if not making.calls:
         held = "the same slice for every device" if kind == "replicate" else "a batch split over all devices"
@@ -140,8 +140,3 @@ def _name_of(it: Interpreter, node: ast.expr, module: Module) -> str:
 
 def _calls(count: int) -> str:
     return "the one call" if count == 1 else f"all {count} calls"
-
-
-def _short(node: ast.expr) -> str:
-    text = " ".join(ast.unparse(node).split())
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."

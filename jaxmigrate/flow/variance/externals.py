@@ -45,6 +45,7 @@ from jaxmigrate.flow.variance.lattice import (
     kept_keys,
     made_at,
     mapped,
+    part_at,
     renewed,
     replace,
     row_of_block,
@@ -471,7 +472,7 @@ def _vjp(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | N
     depends = transforms.unreduced(run, function, given, node, frame)
     back = AbstractValue(held_in([depends]), callee=Pure(depends.level), host=depends.host)
     if arguments.named.get("has_aux", EQUAL).static == Constant(True):
-        return tuple_of([_part(out, 0), back, _part(out, 1)])
+        return tuple_of([part_at(out, 0), back, part_at(out, 1)])
     return tuple_of([out, back])
 
 
@@ -488,10 +489,6 @@ def _jvp(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | N
 
 def _linearize(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
     return tuple_of(list(_vjp(run, arguments, node, frame).parts or ())[:2])
-
-
-def _part(value: AbstractValue, index: int) -> AbstractValue:
-    return value.parts[index] if value.parts is not None and index < len(value.parts) else element(value)
 
 
 def _stop(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:

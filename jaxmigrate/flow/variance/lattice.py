@@ -7,7 +7,7 @@ loops that go round, only ever lose certainty.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -330,6 +330,20 @@ def field_of(value: AbstractValue, name: str) -> AbstractValue:
 def certainly(value: AbstractValue) -> AbstractValue:
     """A tree all of whose leaves are at the value's level, as far as can be told."""
     return replace(value, kind="array" if value.kind == "array" else "tree")
+
+
+def part_at(value: AbstractValue, index: int) -> AbstractValue:
+    """What stands at an index of a value; any of its elements where its parts are not known."""
+    return value.parts[index] if value.parts is not None and index < len(value.parts) else element(value)
+
+
+def leaves_of(value: AbstractValue) -> Iterator[AbstractValue]:
+    """The values that a tree holds."""
+    held = [*(value.parts or ()), *(value.fields or {}).values()]
+    for one in held:
+        yield from leaves_of(one)
+    if not held:
+        yield value
 
 
 def element(value: AbstractValue) -> AbstractValue:

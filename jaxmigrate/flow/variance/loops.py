@@ -24,6 +24,7 @@ from jaxmigrate.flow.variance.lattice import (
     join_all,
     list_of,
     mapped,
+    part_at,
     rebuilt,
     replace,
     shallow,
@@ -73,10 +74,10 @@ def scan(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | N
     def around(carry: AbstractValue) -> AbstractValue:
         nonlocal last
         last = run.apply(function, Arguments((carry, rows)), node, frame)
-        return _part(last, 0)
+        return part_at(last, 0)
 
     fixpoint(run, start, noting(run, node, frame, around))
-    return tuple_of([carried(start, _part(last, 0)), _part(last, 1)])
+    return tuple_of([carried(start, part_at(last, 0)), part_at(last, 1)])
 
 
 def fori_loop(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
@@ -270,10 +271,6 @@ def unknown_order(run: Run, arguments: Arguments, node: ast.Call | None, frame: 
     if everything.level == Level.NO and not everything.host:
         return fresh(replace(EQUAL, marks=everything.marks), node, Arguments())
     return replace(unsure(everything), host=everything.host)
-
-
-def _part(value: AbstractValue, index: int) -> AbstractValue:
-    return value.parts[index] if value.parts is not None and index < len(value.parts) else element(value)
 
 
 __all__ = ["ARRAY", "mapped"]

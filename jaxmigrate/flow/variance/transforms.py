@@ -24,6 +24,7 @@ from jaxmigrate.flow.variance.lattice import (
     element,
     inside,
     mapped,
+    part_at,
     rebuilt,
     replace,
     tuple_of,
@@ -116,8 +117,8 @@ def _gradient(
     reduces = run.reductions - run.in_networks > count
     plain = before == (run.cleared, run.customs, run.changes)  # nothing reduced on the way, nothing changed
     depends = out if plain else unreduced(run, made.callee, arguments, node, frame)
-    loss, aux = (_part(out, 0), rebuilt(_part(out, 1), (node, "aux"))) if has_aux else (out, None)
-    source = _part(depends, 0) if has_aux else depends
+    loss, aux = (part_at(out, 0), rebuilt(part_at(out, 1), (node, "aux"))) if has_aux else (out, None)
+    source = part_at(depends, 0) if has_aux else depends
     in_sight = not source.host and (run.known_callee(made.callee) is not None or out_of_sight.is_loss(run, made.callee))
     of_equal = _of_equal(options.get("argnums", _nth(made.given, 0)), arguments)
     # A loss with a reduction in it may be of parameters that are divided among the devices, unless they are replicated;
@@ -158,7 +159,7 @@ def _scaled_gradient(
     options = dict(made.options)
     scale, axis = options.pop(SCALE), options.pop("axis_name")
     plain = Transformed("jax.value_and_grad", made.callee, tuple(options.items()), made.given)
-    value, grads = (_part(_gradient(run, plain, arguments, node, frame), i) for i in range(2))
+    value, grads = (part_at(_gradient(run, plain, arguments, node, frame), i) for i in range(2))
     scaled = replace(union([grads, whole(scale)]), gradient=grads.gradient, inner=grads.inner, marks=grads.marks)
     if axis.static != Constant(None):
         scaled = collectives.call(run, "jax.lax.pmean", Arguments((scaled, axis)), None, None)
@@ -178,7 +179,7 @@ def _is_own(run: Run, made: Transformed, arguments: Arguments, node: ast.Call | 
         return True  # as the gradient does, which was asked before
     depends = unreduced(run, made.callee, Arguments(given, arguments.named, arguments.rest), node, frame)
     has_aux = _is_true(options.get("has_aux", _nth(made.given, 1)))
-    return (_part(depends, 0) if has_aux else depends).level != Level.NO
+    return (part_at(depends, 0) if has_aux else depends).level != Level.NO
 
 
 def _of_equal(argnums: AbstractValue | None, arguments: Arguments) -> bool:
@@ -224,10 +225,6 @@ def _jacobian(
 
 def _nth(values: tuple[AbstractValue, ...], index: int) -> AbstractValue | None:
     return values[index] if index < len(values) else None
-
-
-def _part(value: AbstractValue, index: int) -> AbstractValue:
-    return value.parts[index] if value.parts is not None and index < len(value.parts) else element(value)
 
 
 def _is_true(value: AbstractValue | None) -> bool:
