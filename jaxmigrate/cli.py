@@ -22,7 +22,7 @@ from jaxmigrate import __version__
 from jaxmigrate.commands import Failure
 from jaxmigrate.config import LAYOUTS, ConfigError, parse_codes, parse_version
 from jaxmigrate.sources import SourceError
-from jaxmigrate.terminal import be_quiet
+from jaxmigrate.terminal import quiet_if
 
 CLEAN, FINDINGS, UNABLE = 0, 1, 2
 INTERRUPTED, PIPE_CLOSED, TERMINATED = 130, 141, 143
@@ -108,12 +108,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(arguments: list[str]) -> int:
     own, command = _split_command(arguments)
     options = _parser(*arguments[:1]).parse_args(own)
-    be_quiet(options.quiet)
     if hasattr(options, "program"):
         options.program = command
     module = importlib.import_module(f"jaxmigrate.commands.{options.command}")
     run: Callable[[argparse.Namespace], int] = module.run
-    return run(options)
+    with quiet_if(options.quiet):
+        return run(options)
 
 
 def _split_command(arguments: list[str]) -> tuple[list[str], list[str] | None]:

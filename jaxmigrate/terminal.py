@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+from collections.abc import Iterator
 from typing import TextIO
 
 BOLD, RED, GREEN, YELLOW, CYAN, DIM = "1", "31", "32", "33", "36", "2"
@@ -26,10 +28,15 @@ def wants_colour(stream: TextIO) -> bool:
 _quiet = False
 
 
-def be_quiet(quiet: bool) -> None:
-    """Whether only findings, what is left and errors are wanted from now on."""
+@contextlib.contextmanager
+def quiet_if(quiet: bool) -> Iterator[None]:
+    """Whether only findings, what is left and errors are wanted within; afterwards it is as it was before."""
     global _quiet  # noqa: PLW0603 - one process runs one command
-    _quiet = quiet
+    before, _quiet = _quiet, quiet
+    try:
+        yield
+    finally:
+        _quiet = before
 
 
 def is_quiet() -> bool:

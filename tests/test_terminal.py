@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from jaxmigrate.cli import main
 from jaxmigrate.commands.progress import progress_display
 from jaxmigrate.terminal import indent_like, paint, plural, printable
 from jaxmigrate.verify.model import Progress
@@ -127,6 +128,12 @@ def test_progress_is_one_line_for_each_run_on_a_terminal(monkeypatch: pytest.Mon
     assert [part.split("\r")[-1] for part in shown.split("\n")] == ["ran original: 4 mapped calls in 1 min 30 s", ""]
     assert "4 of 4 mapped calls, 1 min 20 s train.py:3\r" in shown
     assert screen.getvalue().endswith("\r\x1b[K")
+
+
+def test_quiet_ends_with_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.py").write_text("import jax\n")
+    assert main(["lint", "--quiet", "--no-cache", str(tmp_path)]) == 0
+    test_progress_is_lines_elsewhere(monkeypatch)
 
 
 def test_progress_is_lines_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
