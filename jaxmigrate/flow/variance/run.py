@@ -406,7 +406,9 @@ class Run:
             return
         for frame in self.frames:
             for name, value in frame.names.items():
-                if not value.places.isdisjoint(origins):
+                if value.places.isdisjoint(origins):
+                    continue
+                if (value.gradient and not stored.gradient) or not _is_as_weak(value, stored):
                     frame.names[name] = replace(weaker(value, stored), gradient=value.gradient and stored.gradient)
 
     def spill(self, stored: AbstractValue) -> None:
@@ -437,8 +439,7 @@ def _is_equal(value: AbstractValue) -> bool:
 
 def weaker(value: AbstractValue, stored: AbstractValue) -> AbstractValue:
     """A value in which something may have been replaced by another, or to which it may have been added."""
-    bare = value.parts is None and value.fields is None and value.callee is None and value.static is None
-    if bare and value.level == Level.MAY and value.host and value.kind == "unknown" and stored.places <= value.places:
+    if _is_as_weak(value, stored):
         return value
     level = value.level if inside(value) == inside(stored) == value.level else Level.MAY
     flat = replace(value, parts=None, fields=None, static=None, callee=None, kind="unknown", reduced=False)
@@ -450,6 +451,23 @@ def weaker(value: AbstractValue, stored: AbstractValue) -> AbstractValue:
         updated=both.updated,
         host=both.host,
         places=value.places | stored.places,
+    )
+
+
+def _is_as_weak(value: AbstractValue, stored: AbstractValue) -> bool:
+    """Whether storing that in a value tells nothing new of it, as is mostly so where much is stored in one object."""
+    return (
+        value.level == Level.MAY
+        and value.kind == "unknown"
+        and value.parts is None
+        and value.fields is None
+        and value.callee is None
+        and value.static is None
+        and not value.reduced
+        and (value.gradient or not stored.gradient)
+        and (value.updated or not stored.updated)
+        and (value.host or not stored.host)
+        and stored.places <= value.places
     )
 
 
