@@ -48,7 +48,8 @@ class Program:
     `unlike`: a map may give an output under `out_axes=None`, or an unchecked shard_map one under `P()`, that is not the
     same on all devices. `own`: where there are several processes, each has an array of its own of such an output.
     `placed`: some code keeps arrays on one device, beside which what lies on all of them is refused. `gives_up`: some
-    code on the host deletes or donates arrays.
+    code on the host deletes or donates arrays. `own_devices`: where there are several processes, each maps its arrays
+    over devices of its own.
     """
 
     processes: bool
@@ -57,6 +58,7 @@ class Program:
     own: bool = False
     placed: bool = False
     gives_up: bool = False
+    own_devices: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -268,7 +270,8 @@ class ArrayWriter:
             case "checkpoint" | "type":
                 return
             case "size":
-                yield size_texts.said(choice, self._jax, processes=self.program.processes)
+                own = self.program.own_devices
+                yield size_texts.said(choice, self._jax, over_all=self.program.processes and not own, own=own)
             case "identity":
                 yield self._put(op)
             case _:
@@ -280,7 +283,7 @@ class ArrayWriter:
         Of an array whose buffer a map is given it takes a copy, as a reshape did.
         """
         op, whole, numpy = choice.op, "$x", self.names.of("jax.numpy") if choice.donated else ""
-        if self.program.processes:
+        if self.program.processes and not self.program.own_devices:
             self.shared.note(choice.axis)
             local = f"{self.names.of('jax.experimental.multihost_utils')}.global_array_to_host_local_array"
             axis = f"{self.quote}{choice.axis}{self.quote}"

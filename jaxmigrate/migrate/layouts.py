@@ -10,6 +10,8 @@ from pathlib import Path
 
 from jaxmigrate.flow.layout.choices import Layouts
 from jaxmigrate.flow.layout.decide import layouts
+from jaxmigrate.flow.layout.given_devices import is_given
+from jaxmigrate.flow.layout.idioms import Idioms
 from jaxmigrate.flow.layout.interpreter import HostCode
 from jaxmigrate.flow.layout.reachable_modules import ReachableModules
 from jaxmigrate.flow.layout.solve import Setup
@@ -88,6 +90,9 @@ def choose(mapped: Mapped, resolver: Resolver, trust: Trust, unwritten: Collecti
         return Chosen(Layouts(), program, ())
     active = sorted({site.module for site in candidates.values()}, key=lambda module: module.path)
     axis = _common_axis(candidates.values(), resolver) or default_axis(active[0])
+    every = {**sites, **mapped.outside}
+    own_devices = around.processes and not around.several and _are_given_own(every, resolver)
+    program = replace(program, own_devices=own_devices)
 
     def editable(module: Module) -> bool:
         return module.path in mapped.texts and can_hold(module)
@@ -100,11 +105,10 @@ def choose(mapped: Mapped, resolver: Resolver, trust: Trust, unwritten: Collecti
         found.add(
             layouts(
                 HostCode(own_resolver, own_modules, own_sites, editable, own_reachable),
-                Setup(axis, around.processes, around.guarded, around.several),
+                Setup(axis, around.processes, around.guarded, around.several, own_devices),
                 trust,
             )
         )
-    every = {**sites, **mapped.outside}
     own = around.processes and _gives_shared(every, found)
     program = replace(program, unlike=_may_be_unlike(every, found, resolver), own=own)
     replaced = {c.op.node for c in found.ops if c.layout != "stacked"}
@@ -115,6 +119,13 @@ def choose(mapped: Mapped, resolver: Resolver, trust: Trust, unwritten: Collecti
         mapped.modules.values()
     )
     return Chosen(found, program, tuple(sorted(more, key=lambda m: m.path)), axis)
+
+
+def _are_given_own(sites: Mapping[Module, Sequence[MappedSite]], resolver: Resolver) -> bool:
+    """Whether every map is given the devices of its process: then that is where all arrays lie."""
+    is_count = Idioms(resolver).is_count
+    every = (site for of_module in sites.values() for site in of_module)
+    return all(is_given(site, "own", resolver, is_count) for site in every)
 
 
 def _of_program(resolver: Resolver, reachable: ReachableModules) -> Resolver:

@@ -65,6 +65,7 @@ class Wanted:
     unlike: bool = False  # an array may lie on all devices with unlike copies
     processes: bool = False
     ordered: bool = False  # something depends on the order of devices
+    own: bool = False  # where it does, all arrays of a process lie on its devices
     several: bool = False  # it does run as several processes, as far as its files say
     needs: dict[Module, Needs] = field(default_factory=dict)
     chosen_needs: Needs | None = None  # what the map that chooses its mesh needs where it is written next
@@ -149,6 +150,8 @@ class Shared:
             return "mesh"
         if not self.has_get_mesh:
             return mesh_text(self._names, "$axis", processes=self._wanted.by_process, own=plan.own_devices)
+        if self._wanted.own and not plan.own_devices:
+            return mesh_text(self._names, "$axis", processes=self._wanted.by_process)
         made = f"{self.name('get_mesh')}({'' if self._wanted.one_axis is not None else '$axis'})"
         return f"{made}.local_mesh" if plan.own_devices and self._wanted.over_all and self._wanted.several else made
 
@@ -250,6 +253,7 @@ def completed(wanted: Wanted) -> None:
     if wanted.per_device and wanted.beside:
         wanted.all_names.add("per_device")
     wanted.over_all |= bool(wanted.all_names & {"shard", "host_local"})
+    wanted.over_all &= not wanted.own
 
 
 def definitions(kinds: Iterable[str], names: FileNames, wanted: Wanted, called: Mapping[str, str]) -> Iterator[str]:

@@ -11,10 +11,14 @@ from jaxmigrate.program.operations import Replace, code
 BINDS_CLOSER = (ast.BinOp, ast.UnaryOp, ast.Attribute, ast.Subscript, ast.Starred, ast.Await)
 
 
-def said(choice: OpChoice, jax: str, *, processes: bool) -> Replace:
-    """What becomes of a size that is read of an array: the same number, or the same tuple of numbers."""
+def said(choice: OpChoice, jax: str, *, over_all: bool, own: bool) -> Replace:
+    """What becomes of a size that is read of an array: the same number, or the same tuple of numbers.
+
+    `over_all`: the array may lie over the devices of several processes; `own`: it lies on those of this one.
+    """
     op = choice.op
-    text = _of_split(op.form, jax, processes) if choice.layout == "split" else _of_copy(op.form, jax)
+    every = f"{jax}.local_device_count()" if own else f"{jax}.device_count()"
+    text = _of_split(op.form, jax, every, over_all=over_all) if choice.layout == "split" else _of_copy(op.form, jax)
     if any(sign in text for sign in (" // ", " * ", " + ")) and not text.startswith("("):
         above = op.module.table.parents.get(op.node)
         text = f"({text})" if isinstance(above, BINDS_CLOSER) else text
@@ -38,9 +42,9 @@ def _of_copy(form: str, jax: str) -> str:
     return f"{count} * $x.shape[0]" if form == sizes.PRODUCT else _behind(form)
 
 
-def _of_split(form: str, jax: str, processes: bool) -> str:
-    """A size of a batch, of which each device had an equal part."""
-    count, part = f"{jax}.local_device_count()", f"$x.shape[0] // {jax}.device_count()"
+def _of_split(form: str, jax: str, every: str, *, over_all: bool) -> str:
+    """A size of a batch, of which each of so many devices had an equal part."""
+    count, part = f"{jax}.local_device_count()", f"$x.shape[0] // {every}"
     match form:
         case "0" | sizes.LENGTH:
             return count
@@ -53,9 +57,9 @@ def _of_split(form: str, jax: str, processes: bool) -> str:
         case "ndim":
             return "$x.ndim + 1"
         case "size":
-            return f"$x.size // {jax}.process_count()" if processes else "$x.size"
+            return f"$x.size // {jax}.process_count()" if over_all else "$x.size"
     if form == sizes.PRODUCT:
-        return f"$x.shape[0] // {jax}.process_count()" if processes else "$x.shape[0]"
+        return f"$x.shape[0] // {jax}.process_count()" if over_all else "$x.shape[0]"
     return _behind(form)
 
 

@@ -177,6 +177,7 @@ class ProjectWriter:
             several=around.several,
             unlike=self.program.unlike,
             default_axis=self.default_axis,
+            own=self.program.own_devices,
         )
 
     def _places(self) -> dict[Module, Location]:
@@ -371,8 +372,11 @@ class ProjectWriter:
 
         So it is where it is given these, or where its axis has no name or one that nothing in it can say: no collective
         can ask for those of others. What has no rows may come from a map over all processes, where some give such.
+        Global arrays lie on these where all maps of the program are given them.
         """
-        if not self.around.processes or plan.choice is not None or plan.by_rows:
+        if plan.choice is not None:
+            return self.program.own_devices
+        if not self.around.processes or plan.by_rows:
             return False
         if plan.devices is not None:
             argument = plan.site.keyword("devices")

@@ -498,3 +498,107 @@ def test_a_program_that_is_one_process_needs_no_way_between_processes(layout: st
     assert len(alone.splitlines()) < len(several.splitlines()) - 15
     (found,) = run_here([Program(layout, {"main.py": ALONE}, {"main.py": alone})], flags=UNOPTIMISED)
     assert found.verdict == "agrees", found.text
+
+
+OWN_DEVICES = """
+import json
+import sys
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils, struct
+from flax.training.common_utils import get_metrics, shard
+from jax import lax
+
+RANK = int(sys.argv[2])
+DEVICES
+
+
+@struct.dataclass
+class State:
+    params: jax.Array
+    key: jax.Array
+
+
+def step(state, batch):
+    key, next_key = jax.random.split(jax.random.fold_in(state.key, lax.axis_index("i")))
+    grads = jax.grad(lambda p: ((batch @ (p - jax.random.normal(key, p.shape))) ** 2).mean())(state.params)
+    return State(state.params - 0.1 * lax.pmean(grads, "i"), next_key), lax.pmean(grads.sum(), "i"), batch * grads
+
+
+def held_out(params, batch):
+    return lax.psum((batch @ params).sum(), "i")
+
+
+def train():
+    n = jax.local_device_count()
+    p_step = jax.pmap(step, axis_name="i", devices=GIVEN)
+    p_eval = jax.pmap(held_out, axis_name="i"EVALUATED)
+    state = jax_utils.replicate(State(jnp.ones(3), jax.random.PRNGKey(0)), GIVEN)
+    state = state.replace(key=jax.random.split(jax.random.PRNGKey(RANK), n))
+    seen = []
+    for i in range(3):
+        x = np.sin(np.arange(n * 6, dtype=np.float32) + i + RANK).reshape(n * 2, 3)
+        state, total, scaled = p_step(state, shard(x))
+        seen += [float(total[0]), get_metrics([total]), scaled.reshape((-1,) + scaled.shape[2:]), scaled.shape]
+    return [seen, p_eval(state.params, shard(x))[0], jax_utils.unreplicate(state.params), state.key]
+
+
+def main():
+    found = jax.tree.leaves(train())
+    print("RESULT", json.dumps([np.asarray(x).tolist() for x in found]))
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def as_said(devices: str, given: str, *, evaluated: bool = True) -> str:
+    """A program that asks for its devices and not for its process, and gives its maps those."""
+    text = OWN_DEVICES.replace("DEVICES", devices).replace("GIVEN", given)
+    return text.replace("EVALUATED", f", devices={given}" if evaluated else "")
+
+
+@pytest.mark.parametrize(
+    ("devices", "given"),
+    [
+        ("", "jax.local_devices()"),
+        ("LISTED = jax.local_devices()", "LISTED"),
+        ("LISTED = list(jax.local_devices())", "LISTED[:4]"),
+        ("def some(devices=None):\n    return devices or jax.local_devices()", "some()"),
+    ],
+)
+def test_maps_over_the_devices_of_a_process_that_nobody_asks_for_stay_within_it(
+    devices: str, given: str, tmp_path: Path
+) -> None:
+    before = as_said(devices, given)
+    plan, _ = plan_sources([("program.py", tmp_path / "program.py", before)], PlanOptions("auto"))
+    stepped, evaluated = plan.sites
+    made = "stacked" if "[:4]" in given else "replicated"  # of so few devices, which may not be all
+    assert [one.layout for one in evaluated.arguments] == [made, "split"]
+    assert [one.layout for one in stepped.outputs][-2:] == ["replicated", "split"]
+    (file,) = plan.files
+    assert "Mesh(jax.local_devices(), " in file.after
+    assert "jax.devices()" not in file.after
+    assert run(file.after, tmp_path, "01234567") == run(before, tmp_path, "01234567")
+
+
+def test_maps_over_devices_that_may_be_those_of_a_process_stay_stacked(tmp_path: Path) -> None:
+    given = "(jax.local_devices()[:2] if jax.local_device_count() < 2 else None)"
+    before = as_said("", given)
+    plan, _ = plan_sources([("program.py", tmp_path / "program.py", before)], PlanOptions("auto"))
+    assert {one.layout for site in plan.sites for one in (*site.arguments, *site.outputs)} == {"stacked"}
+
+
+def test_maps_over_the_devices_of_a_process_stay_stacked_beside_maps_over_all(tmp_path: Path) -> None:
+    before = as_said("", "jax.local_devices()", evaluated=False)
+    plan, _ = plan_sources([("program.py", tmp_path / "program.py", before)], PlanOptions("auto"))
+    stepped, evaluated = plan.sites
+    assert {one.layout for one in (*stepped.arguments, *stepped.outputs)} == {"stacked"}
+    assert evaluated.arguments[0].layout == "stacked"
+    assert "the devices of this process, while others may take those of all (line 33)" in stepped.outputs[0].reason
+    assert "processes = 1" in stepped.outputs[0].advice
+    told = PlanOptions("auto", declared=Declarations(processes=1))
+    plan, _ = plan_sources([("program.py", tmp_path / "program.py", before)], told)
+    assert [one.layout for one in plan.sites[1].arguments] == ["replicated", "split"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import Literal
 
 from jaxmigrate.flow.layout import aliases
 from jaxmigrate.flow.layout.aliases import Alias
@@ -14,6 +15,7 @@ from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Application, Argument, Constant, External, Parameter, Value, Values
 
+Whose = Literal["any", "every", "own"]  # of several processes: whichever, those of all of them, those of this one
 DEVICES = named("devices")
 LOCAL = named("of-processes")
 COPIES = frozenset({"builtins.list", "builtins.tuple"})
@@ -31,16 +33,19 @@ def is_all(value: Value, resolver: Resolver) -> bool:
     return made is not None and not any(_is_changed(one, resolver) for one in made)
 
 
-def are_all(values: Values, resolver: Resolver, *, every: bool = False) -> bool:
+def are_all(values: Values, resolver: Resolver, whose: Whose = "any") -> bool:
     """Whether values of one expression are such lists, those of parameters being what their callers pass.
 
-    `every`: lists of the devices of one process among several are none.
-
-    None among them is no list: it gives way to one in `devices or jax.devices()`, or raises.
+    None among them is no list: it gives way to one in `devices or jax.devices()`, or raises. Where only a process's own
+    count, it may stand for all devices.
     """
     given = [v for one in values for v in (_passed(one, resolver) if isinstance(one, Parameter) else (one,))]
-    lists = [one for one in given if one != Constant(None)]
-    return bool(lists) and all(is_all(one, resolver) and not (every and _is_local(one, resolver)) for one in lists)
+    lists = [one for one in given if one != Constant(None) or whose == "own"]
+    return bool(lists) and all(is_all(one, resolver) and _is_of(one, resolver, whose) for one in lists)
+
+
+def _is_of(value: Value, resolver: Resolver, whose: Whose) -> bool:
+    return whose == "any" or _is_local(value, resolver) == (whose == "own")
 
 
 def _is_local(value: Value, resolver: Resolver) -> bool:

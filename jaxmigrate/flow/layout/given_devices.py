@@ -6,9 +6,11 @@ import ast
 from collections.abc import Callable, Iterator
 
 from jaxmigrate.flow.layout import device_lists
+from jaxmigrate.flow.layout.device_lists import Whose
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.sites import MappedSite
 from jaxmigrate.program.values import Constant, External, Function, Parameter
 
 DEEPEST_NAME = 4  # `devices = chosen`, `return devices`
@@ -17,14 +19,12 @@ DEEPEST_NAME = 4  # `devices = chosen`, `return devices`
 class GivenDevices:
     """Asks what an expression lists; `is_count` says whether another is the number of all devices.
 
-    `every`: of several processes those of all of them count, and not those of one.
+    `whose` says whose devices count where there are several processes.
     """
 
-    def __init__(
-        self, resolver: Resolver, is_count: Callable[[ast.expr, Module], bool], *, every: bool = False
-    ) -> None:
+    def __init__(self, resolver: Resolver, is_count: Callable[[ast.expr, Module], bool], whose: Whose = "any") -> None:
         self.resolver = resolver
-        self.every = every
+        self.whose = whose
         self.is_count = is_count
 
     def are_none(self, node: ast.expr, module: Module) -> bool:
@@ -36,7 +36,7 @@ class GivenDevices:
 
     def are_all(self, node: ast.expr, module: Module, depth: int = DEEPEST_NAME) -> bool:
         """Whether an expression is certainly the list of devices that pmap uses by default, in its order."""
-        if device_lists.are_all(self.resolver.values(node, module), self.resolver, every=self.every):
+        if device_lists.are_all(self.resolver.values(node, module), self.resolver, self.whose):
             return True
         copied = self._copied(node, module)
         if copied is not None:
@@ -64,7 +64,7 @@ class GivenDevices:
         """
         match node:
             case ast.Constant(value=None):
-                return True
+                return self.whose != "own"
             case ast.Subscript(value=held, slice=ast.Slice(lower=lower, upper=ast.expr(), step=None)):
                 return _is_start(lower) and self.are_all(held, module)
             case ast.IfExp(body=body, orelse=orelse):
@@ -119,6 +119,14 @@ class GivenDevices:
                 ranges = isinstance(value, External) and value.name == "builtins.range"
                 return held if ranges and self.is_count(count, module) else None
         return None
+
+
+def is_given(site: MappedSite, whose: Whose, resolver: Resolver, is_count: Callable[[ast.expr, Module], bool]) -> bool:
+    """Whether a map is given devices, or the first of them, that are certainly those."""
+    argument = site.keyword("devices")
+    if argument is None or argument.expression is None:
+        return False
+    return GivenDevices(resolver, is_count, whose).are_first(argument.expression, argument.module)
 
 
 def _is_start(node: ast.expr | None) -> bool:

@@ -10,26 +10,29 @@ from jaxmigrate.flow.layout import advice, identities, results
 from jaxmigrate.flow.layout.causes import Reason, Stacked
 from jaxmigrate.flow.layout.given_devices import GivenDevices
 from jaxmigrate.flow.layout.interpreter import Interpreter
-from jaxmigrate.flow.layout.values import Blocker, Remedy
+from jaxmigrate.flow.layout.values import PROCESSES, Blocker, Remedy
 from jaxmigrate.flow.variance import loaded_beside
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.sites import axis_of, listed, literal_of
 from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import Argument, Constant
 
+OWN = Stacked.MAP_STAYS.reason("pmap is given the devices of this process, while others may take those of all")
 OF_PROGRAM = ("replaced", "apart")  # the advice that holds for mapped functions as for arrays
 
 
 class SiteFacts:
     """The facts about the sites of a program; `several`: it says that it runs as several processes.
 
-    `default_axis` names the axes that have no name.
+    `default_axis` names the axes that have no name. `apart`: where there are several, maps over the devices of one
+    process would stand beside others over all.
     """
 
     def __init__(self, it: Interpreter, default_axis: str) -> None:
         self.it = it
         self.default_axis = default_axis
         self.several = True
+        self.apart = False
         self.counts = self._counts()
         self.leans: dict[ast.expr, dict[Assumption, None]] = {}  # what a site's global arrays rest on
         self._listed: dict[tuple[ast.expr, str], tuple[int, ...] | None] = {}
@@ -62,11 +65,8 @@ class SiteFacts:
             )
         if site.is_open:
             return Stacked.MAP_STAYS.reason("pmap is called with * or **")
-        for name in ("devices", "backend", "axis_size"):
-            given = site.keyword(name)
-            usual = given is not None and name == "devices" and self._is_usual(node, given)
-            if given is not None and not usual:
-                return self._option(node, name, f"pmap is given `{name}=`")
+        if where := self._speaks_against_devices(node):
+            return where
         if self.axis(node) is None:
             return self._option(node, "axis_name", "its axis name is only known at run time")
         axes = self.in_axes(node)
@@ -79,6 +79,24 @@ class SiteFacts:
         if self.positions(node, "donate_argnums") is None:
             return self._option(node, "donate_argnums", "what it donates is only known at run time")
         return None
+
+    def _speaks_against_devices(self, node: ast.expr) -> Reason | Blocker | None:
+        """Why a site does not map over the devices that its arrays lie on."""
+        site = self.it.sites[node]
+        for name in ("devices", "backend", "axis_size"):
+            given = site.keyword(name)
+            usual = given is not None and name == "devices" and self._is_usual(node, given)
+            if given is not None and not usual:
+                return self._option(node, name, f"pmap is given `{name}=`")
+            if given is not None and self.apart and not self._are_every(given):
+                return Blocker(OWN, site.module, node, remedy=PROCESSES)
+        return None
+
+    def _are_every(self, devices: Argument) -> bool:
+        """Whether the devices given to pmap are not only those of one process, where there are several."""
+        every = GivenDevices(self.it.resolver, self.it.idioms.is_count, "every")
+        listed, module = devices.expression, devices.module
+        return listed is not None and (every.are_first(listed, module) or every.are_none(listed, module))
 
     def _unusual(self, node: ast.expr, keyword: str) -> Reason | Blocker:
         if literal_of(self.it.sites[node], keyword, 0, self.it.resolver) is not ...:
@@ -123,7 +141,7 @@ class SiteFacts:
             return False
         given, listed, module = self.it.idioms.given, devices.expression, devices.module
         if self.several:  # each of which would map over devices of its own, and reduce over them alone
-            given = GivenDevices(self.it.resolver, lambda *_: False, every=True)
+            given = GivenDevices(self.it.resolver, lambda *_: False, "every")
         if given.are_all(listed, module) or given.are_none(listed, module):
             return True
         handled = any(is_tried(c.node, c.module) for c in self.it.maps.calls.values() if c.site is node)

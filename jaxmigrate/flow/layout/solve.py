@@ -29,13 +29,15 @@ UNDER_NONE = Stacked.MIXED.reason("is a stacked array under in_axes=None")
 class Setup:
     """How a program runs: perhaps as several `processes`, and `guarded` where it asks which of them it is.
 
-    `several`: it says that it does. `axis` names the mapped axes that have no name.
+    `several`: it says that it does. `axis` names the mapped axes that have no name. `own`: all maps are given the
+    devices of their process.
     """
 
     axis: str
     processes: bool
     guarded: bool
     several: bool = True
+    own: bool = False
 
 
 class Solver(EqualOutputs):
@@ -44,6 +46,7 @@ class Solver(EqualOutputs):
     def __init__(self, it: Interpreter, setup: Setup) -> None:
         super().__init__(it, setup.axis, setup.processes)
         self.facts.several = setup.several
+        self.facts.apart = setup.processes and not setup.own
         self.guarded = setup.guarded
         self.blocked = {site: self.facts.blocked(site) for site in it.sites}
         self.result_of: dict[Reason | Blocker, str] = {}  # what a declaration calls the output that a reason is about

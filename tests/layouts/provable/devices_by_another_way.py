@@ -16,7 +16,7 @@ def step(w, x):
 
 
 def every():
-    chosen = jax.local_devices()
+    chosen = jax.devices()
     return chosen
 
 
@@ -36,7 +36,7 @@ listed = jax.devices()
 indexed = [listed[i] for i in range(jax.device_count())]
 RESULT += [train(indexed)]
 RESULT += [train([*jax.devices()]), train(jax.devices()[:]), train(jax.devices(backend=None)), train(every())]
-RESULT += [train(jax.local_devices()[: len(jax.local_devices())]), train(jax.devices(jax.default_backend()))]
+RESULT += [train(jax.devices()[: len(jax.devices())]), train(jax.devices(jax.default_backend()))]
 p_step = parallel(step)
 w, losses = p_step(jax_utils.replicate(jnp.ones(3)), BATCH.reshape(jax.device_count(), -1, 3))
 RESULT += [np.asarray(jax_utils.unreplicate(w)), float(jax_utils.unreplicate(losses))]

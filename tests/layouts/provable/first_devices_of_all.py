@@ -14,7 +14,7 @@ def step(w, x):
 
 def run(w, x):
     rows = x.shape[0]
-    devices = jax.local_devices()[:rows] if rows < jax.local_device_count() else None
+    devices = jax.devices()[:rows] if rows < jax.device_count() else None
     p_step = jax.pmap(step, axis_name="i", devices=devices)  # expect: replicated, split -> replicated
     p_mean = jax.pmap(step, "i", devices=jax.devices()[: x.shape[0]])  # expect: replicated, split -> replicated
     return p_mean(p_step(w, x), x)
