@@ -46,6 +46,7 @@ from jaxmigrate.program.operations import (
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import is_decorator, listed, mapped_function
 from jaxmigrate.program.syntax import last_name
+from jaxmigrate.program.values import External
 
 Named = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -167,7 +168,7 @@ class MapWriter:
                 function,
                 code(f"{text}    return $mapped({given})", **parts),
                 inner,
-                (plan.site.node,),
+                (*self._compiling(plan, function), plan.site.node),
                 self.parts.jit_decorators(plan, self.ids[plan.site.node], specs),
                 tuple(below),
             )
@@ -188,6 +189,7 @@ class MapWriter:
         mapped = code(common) if common else self.parts.partial(plan, specs)
         decorators = (*self.parts.jit_decorators(plan, self.ids[plan.site.node], specs), mapped)
         self.operations += [*body, Redecorate(function, plan.site.node, decorators)]
+        self.operations += [Redecorate(function, one) for one in self._compiling(plan, function)]
         return True
 
     def _specs_above(self, plan: MapPlan, function: Named) -> str:
@@ -355,9 +357,23 @@ class MapWriter:
     def _put(self, plan: MapPlan, made: Code, local: str | None) -> None:
         if local:
             made = code(local, made=made, axis=self.parts.axis(plan))
+        replaced: ast.expr = plan.site.node
+        around = self.module.table.parents.get(replaced)
+        if isinstance(around, ast.Call) and around.args == [replaced] and not around.keywords:
+            replaced = around if self._is_jit(around.func, plan) else replaced
         self.operations.append(
-            Replace(plan.site.node, code("$marked", marked=Marked(self.ids[plan.site.node], made, mapped=True)))
+            Replace(replaced, code("$marked", marked=Marked(self.ids[plan.site.node], made, mapped=True)))
         )
+
+    def _is_jit(self, node: ast.expr, plan: MapPlan) -> bool:
+        """Whether an expression is `jax.jit`, and around a map no more than the map's own: there it donates nothing."""
+        own = plan.donated is None and not plan.static
+        return own and self.resolver.value(node, self.module) == External("jax.jit")
+
+    def _compiling(self, plan: MapPlan, function: Named) -> tuple[ast.expr, ...]:
+        """The jit right above the decorator that maps a function."""
+        index = function.decorator_list.index(plan.site.node)
+        return tuple(one for one in function.decorator_list[max(index - 1, 0) : index] if self._is_jit(one, plan))
 
     def _lambda(self, plan: MapPlan, mapped: str | ast.expr, *, wrapped: bool, now: bool = False) -> bool:
         """`jax.jit` of a function that maps when it is called, and touches no backend before: one above, or a lambda.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from jaxmigrate.flow.layout import devices, frames, loaded_modules, methods, module_variables
+from jaxmigrate.flow.layout import devices, frames, loaded_modules, mapped, methods, module_variables
 from jaxmigrate.flow.layout.causes import Stacked
+from jaxmigrate.flow.layout.functions import is_generator
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, given_of
 from jaxmigrate.flow.layout.values import PLAIN, Abstract, Ext, Func, Mod, Site, func
@@ -17,6 +18,7 @@ from jaxmigrate.program.trees import ANY_TREE_MAPS
 from jaxmigrate.program.values import Function
 
 INERT_DECORATORS = named("same-function", "inert-decorator")
+CACHES = named("cache")
 INERT_FAMILIES = starting("inert-decorator")
 
 
@@ -51,7 +53,10 @@ def _decorated(it: Interpreter, decorator: ast.expr, value: Abstract, frame: Fra
         return value
     if called.startswith(INERT_FAMILIES) or (names and names <= INERT_DECORATORS):
         return value
-    if names == {"jax.jit"} and isinstance(decorator, ast.Name | ast.Attribute) and _only_indexes(it, value):
+    if called in CACHES and _returns_once(value):
+        return value
+    is_jit = names == {mapped.JIT} and isinstance(decorator, ast.Name | ast.Attribute)
+    if is_jit and (mapped.are_maps(value) or _only_indexes(it, value)):
         return value
     if isinstance(applied, Func) and not names:
         return it.call_value(applied, given_of([value]), decorator, frame)
@@ -61,6 +66,16 @@ def _decorated(it: Interpreter, decorator: ast.expr, value: Abstract, frame: Fra
         [value], Stacked.REACHABLE.reason("is changed by a decorator that fix cannot follow"), decorator, frame.module
     )
     return PLAIN
+
+
+def _returns_once(value: Abstract) -> bool:
+    """Whether a value is plain functions, of which a cache that keeps the results has each call give what one gave.
+
+    What they hold on to may be called again; a generator that is kept has run.
+    """
+    nodes = [one.node for one in value.items if isinstance(one, Function)] if isinstance(value, Func) else []
+    plain = all(isinstance(node, ast.FunctionDef) and not is_generator(node) for node in nodes)
+    return isinstance(value, Func) and len(nodes) == len(value.items) > 0 and plain
 
 
 def _only_indexes(it: Interpreter, value: Abstract) -> bool:

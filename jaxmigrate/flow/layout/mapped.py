@@ -33,6 +33,8 @@ from jaxmigrate.flow.layout.values import (
 from jaxmigrate.program.sites import listed, literal_of
 from jaxmigrate.program.values import Function, Partial
 
+JIT = "jax.jit"
+
 
 def make_site(it: Interpreter, node: ast.Call, frame: Frame) -> Abstract:
     """`jax.pmap(f, ...)`: f runs on devices from here on."""
@@ -127,6 +129,17 @@ def call_stage(it: Interpreter, site: ast.expr, stage: str, given: Given, node: 
         call_site(it, site, given, node, frame)
         return func(Stage(site, "lowered"))
     return func(Site(site)) if stage == "compile" else PLAIN
+
+
+def is_compiled(name: str, given: Given) -> bool:
+    """Whether a call is `jax.jit(jax.pmap(f))`, which does what the map does; options may ask for more."""
+    alone = len(given.positional) == 1 and not (given.named or given.open)
+    return name == JIT and alone and are_maps(given.positional[0])
+
+
+def are_maps(value: Abstract) -> bool:
+    """Whether a value is certainly a mapped function."""
+    return isinstance(value, Func) and bool(value.items) and all(isinstance(one, Site) for one in value.items)
 
 
 def _in_place(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, frame: Frame) -> Given | None:
