@@ -10,7 +10,7 @@ from jaxmigrate.flow.axis_symbols import has_symbols
 from jaxmigrate.flow.meshes import axes_with_one_device, length_of_devices
 from jaxmigrate.flow.specs import out_vars, spec_axes, spec_calls, spec_var, varies
 from jaxmigrate.flow.variance import EQUAL, MAY, AbstractValue, Level, Mode, Reading, read
-from jaxmigrate.flow.variance.lattice import DATA, KEPT
+from jaxmigrate.flow.variance.lattice import DATA, KEPT, OTHERS, Fields
 from jaxmigrate.flow.variance.run import KEY
 from jaxmigrate.program.collectives import ONE_AXIS_MAPS, PMAPS, SHARD_MAPS, TRANSPARENT, VMAP, argument
 from jaxmigrate.program.functions import is_classmethod, is_static, returned_by
@@ -205,7 +205,21 @@ def arguments(found: DeviceMap, resolver: Resolver) -> list[AbstractValue]:
         own = one.level == Level.YES or (one == MAY and found.name in PMAPS)
         if own and one.parts is None and one.fields is None and is_data(name):
             given[number] = AbstractValue(Level.YES, marks=frozenset([DATA]))
+    owner = _own_class(found)
+    if owner is not None and given:
+        given[0] = replace(given[0], static=Instance(owner), fields=Fields({OTHERS: given[0]}))
     return given
+
+
+def _own_class(found: DeviceMap) -> Class | None:
+    """The class of the object that a mapped method is given first: `self` is split like any other argument."""
+    function = found.function
+    scope = function.module.table.own_scope[function.node].parent
+    if found.mapped != function or function.receiver is not None or scope is None:
+        return None
+    if not isinstance(scope.node, ast.ClassDef) or is_static(function.node) or is_classmethod(function.node):
+        return None
+    return Class(function.module, scope.node)
 
 
 def _by_axes(found: DeviceMap, count: int, resolver: Resolver) -> list[AbstractValue]:

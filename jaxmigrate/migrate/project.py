@@ -26,7 +26,7 @@ from jaxmigrate.migrate.plan import Assumed, FilePlan, Plan, SitePlan
 from jaxmigrate.migrate.positions import column_of
 from jaxmigrate.migrate.read_texts import ReadTexts
 from jaxmigrate.migrate.refusal_propagation import leave_together
-from jaxmigrate.migrate.roots import alias_modules, root_of
+from jaxmigrate.migrate.roots import alias_modules, is_one_of_several, root_of
 from jaxmigrate.migrate.sharing import HEAD
 from jaxmigrate.migrate.sites import Outcome, site_plan
 from jaxmigrate.migrate.style import style_of
@@ -293,7 +293,10 @@ class _ProjectPlanner:
         """Every mapped site of a module, and every reference that no site of its own says more about."""
         for site in sites:
             if site.reference is None:
-                yield Outcome(site, None, self._root(site), site.callee, "alias")
+                root = self._root(site)
+                if root is None and is_one_of_several(site.callee, site.module, self.resolver, self.roots):
+                    continue  # what the reference says holds wherever it is taken
+                yield Outcome(site, None, root, site.callee, "alias")
             else:
                 decision = self.roots[site.reference.node]
                 if decision.inner or (decision.inside and decision.refusal is None):

@@ -64,6 +64,25 @@ def root_of(
     return None
 
 
+def is_one_of_several(callee: ast.expr, module: Module, resolver: Resolver, roots: Collection[ReferenceNode]) -> bool:
+    """Whether an alias may be a reference or something else, as in `mapper = jax.jit if alone else jax.pmap`."""
+    bindings = resolver.bindings_at(callee, module) if isinstance(callee, ast.Name) else []
+    value = bindings[0].value if len(bindings) == 1 and bindings[0].kind == "assign" else None
+    if not isinstance(value, ast.IfExp):
+        return False
+    ways = [_element(way, bindings[0].path) for way in (value.body, value.orelse)]
+    return any(way is not None and root_of(way, module, resolver, roots) is not None for way in ways)
+
+
+def _element(value: ast.expr, path: Sequence[int | str]) -> ast.expr | None:
+    """The part of a display that a target takes; None where it is none."""
+    for place in path:
+        if not isinstance(value, ast.Tuple | ast.List) or not isinstance(place, int) or place >= len(value.elts):
+            return None
+        value = value.elts[place]
+    return value
+
+
 def _is_partial(call: ast.Call, module: Module, resolver: Resolver) -> bool:
     callee = resolver.value(call.func, module)
     return isinstance(callee, External) and callee.name in PARTIALS

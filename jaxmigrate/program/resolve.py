@@ -345,6 +345,8 @@ class Resolver:
             return self.values(value, module)
         if isinstance(value, ast.Tuple | ast.List) and isinstance(path[0], int) and path[0] < len(value.elts):
             return self._assigned(value.elts[path[0]], path[1:], module)
+        if isinstance(value, ast.IfExp):
+            return (*self._assigned(value.body, path, module), *self._assigned(value.orelse, path, module))
         if isinstance(value, ast.Name):  # `setup = make()`, then `model, state = setup`
             bindings = self.bindings_at(value, module)
             one = bindings[0] if len(bindings) == 1 else None

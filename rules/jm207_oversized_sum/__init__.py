@@ -11,7 +11,7 @@ from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import shown
 from jaxmigrate.flow.enclosing import counts_devices, text_around
 from jaxmigrate.flow.facts import AXES, Facts, Place
-from jaxmigrate.flow.readings import DeviceMap, is_checked
+from jaxmigrate.flow.readings import DeviceMap, is_checked, is_unchecked
 from jaxmigrate.flow.specs import spec_calls
 from jaxmigrate.flow.variance import AbstractValue, Level, Reading, Reduction
 from jaxmigrate.flow.variance.lattice import BESIDE, GIVEN, MEAN, OF_EQUAL, OPAQUE, TOTAL, UNREDUCED, leaves_of
@@ -87,7 +87,13 @@ def _of_means(found: DeviceMap, reduction: Reduction, reading: Reading, facts: F
     applied = of_gradients in reading.applied and of_gradients not in reading.scaled
     of_mean = any(_is_of_mean(one) for one in leaves_of(operand))
     if not (OF_EQUAL in operand.marks and is_checked(found, facts.resolver)):  # JM204
-        if applied and of_mean:
+        of_loss = of_mean and not operand.gradient
+        if applied and of_loss and is_unchecked(found, facts.resolver):
+            return (
+                f"psum over {AXES} of a mean in the loss whose gradient is taken: the gradient is too large by the "
+                "number of devices; write pmean"
+            )
+        if applied and of_mean and not of_loss:
             return (
                 f"psum over {AXES} of the gradient of a mean: the sum of the devices' means is too large "
                 "by the number of devices; write pmean"

@@ -93,3 +93,13 @@ def test_an_alias_that_a_file_not_given_imports_stays() -> None:
     assert not errors
     assert "\npmap = " in plan.files[0].after
     assert "jax.pmap" not in plan.files[0].after
+
+
+@pytest.mark.parametrize(
+    "choice", ["mapper = jax.jit if alone else jax.pmap", "mapper, n = (jax.jit, 1) if alone else (jax.pmap, 8)"]
+)
+def test_one_of_several_is_rewritten_where_it_is_chosen(choice: str) -> None:
+    text = f"import jax\n\nalone = jax.device_count() == 1\n{choice}\nf = mapper(lambda x: x + 1)\n"
+    plan, errors = plan_sources([("a.py", Path("/project/a.py"), text)], PlanOptions())
+    assert not errors
+    assert [(one.status, one.line) for one in plan.files[0].sites] == [("rewritten", 4)]

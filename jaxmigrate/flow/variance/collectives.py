@@ -165,6 +165,7 @@ def _marks_of_sum(value: AbstractValue, mark: str) -> frozenset[str]:
 
 def _marks_of_mean(value: AbstractValue, mark: str) -> frozenset[str]:
     averaged = frozenset([AVERAGED, MEAN_TOTAL] if TOTAL in value.marks and value.level != Level.NO else [AVERAGED])
+    averaged |= means.of_too_large(value)
     return averaged | {mark} if SHARE in value.marks else averaged
 
 

@@ -56,12 +56,13 @@ SUMS = frozenset({TOTAL, TOTALS, MEAN_TOTAL})
 OF_EACH = frozenset({MEAN, SHARE})
 BATCH = re.compile(r"(^|[._])(global_|local_|total_)?(batch_?size|bs)$|\bshape\[0\]$")
 COUNTS = re.compile(r"/|num|count|size|scale|inv|dev|world|len|shape|total|norm|(^|\W|_)n(_|\W|$)")
+_OF_GRADIENTS = " gradients"
 RATES = re.compile(r"\b(lr|learning_rate|alpha|eta|step_size|rate)\b")
 
 
 def sum_of_means(node: ast.AST, *, gradients: bool = False) -> str:
     """The mark of what one call sums; its `gradients` have their own: what divides a logged loss divides no update."""
-    what = " gradients" if gradients else ""
+    what = _OF_GRADIENTS if gradients else ""
     return f"{SUMMED} {getattr(node, 'lineno', 0)}:{getattr(node, 'col_offset', 0)}{what}"
 
 
@@ -218,6 +219,16 @@ def _is_own_length(value: AbstractValue) -> bool:
 
 def _has_marks(value: AbstractValue) -> bool:
     return any(mark in OF_EACH or mark.startswith(SUMMED) for mark in value.marks)
+
+
+def of_loss(loss: AbstractValue) -> frozenset[str]:
+    """The marks of the gradients of a loss that is a mean, or a sum of means, which are as large as it is."""
+    return (loss.marks & {MEAN, SHARE}) | {f"{mark}{_OF_GRADIENTS}" for mark in _sums(loss)}
+
+
+def of_too_large(value: AbstractValue) -> frozenset[str]:
+    """The marks of gradients of a loss that is a sum of means: their mean over the devices is as large."""
+    return frozenset(mark for mark in _sums(value) if mark.endswith(_OF_GRADIENTS))
 
 
 def applied(value: AbstractValue) -> AbstractValue:

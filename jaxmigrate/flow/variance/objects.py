@@ -162,7 +162,7 @@ def _known(run: Run, value: AbstractValue, name: str) -> AbstractValue | None:
     values = run.resolver.attribute(owner, name)
     if len(values) != 1:
         return None
-    if owner.call is None and value.fields is None and run.overrides(owner, name):
+    if owner.call is None and (value.fields is None or OTHERS in value.fields) and run.overrides(owner, name):
         return None
     match values[0]:
         case Function() as function if function.receiver is not None:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import ast
 
-from jaxmigrate.flow.variance import collectives, out_of_sight
+from jaxmigrate.flow.variance import collectives, means, out_of_sight
 from jaxmigrate.flow.variance.callees import Transformed
 from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.lattice import (
     BESIDE,
     EQUAL,
     GIVEN,
-    MEAN,
     OF_EQUAL,
     OPAQUE,
     SCATTERED,
-    SHARE,
     UNREDUCED,
     VARYING,
     AbstractValue,
@@ -132,7 +130,7 @@ def _gradient(
         inner=loss.reduced and loss.level == Level.NO and run.customs == before[1],
         host=source.host,
         kind="tree",
-        marks=frozenset([OF_EQUAL] if of_equal else []) | (loss.marks & {MEAN, SHARE, OPAQUE}),
+        marks=frozenset([OF_EQUAL] if of_equal else []) | (loss.marks & {OPAQUE}) | means.of_loss(loss),
     )
     if run.gathered > gathered and _of_own(options.get("argnums", _nth(made.given, 0)), arguments):
         one = replace(one, marks=one.marks | {SCATTERED})

@@ -179,9 +179,9 @@ def test_methods_named_as_those_of_containers_may_give_something(returned: str) 
         # a list, perhaps
         (["part = kept['loss']", "part += own"], "stacked"),
         # a copy of what may be one of the arguments, and the same without one
-        (["part = optax.huber_loss(kept)", "part = part._asdict()", "part['own'] = own"], "replicated"),
-        (["part = optax.huber_loss(kept)", "part['own'] = own"], "stacked"),
-        (["part = optax.huber_loss(kept).copy()", "part['loss']['own'] = own"], "stacked"),
+        (["part = optax.scale_gradient(kept, 1.0)", "part = part._asdict()", "part['own'] = own"], "replicated"),
+        (["part = optax.scale_gradient(kept, 1.0)", "part['own'] = own"], "stacked"),
+        (["part = optax.scale_gradient(kept, 1.0).copy()", "part['loss']['own'] = own"], "stacked"),
     ],
 )
 def test_what_does_not_change_arguments(lines: list[str], expected: str) -> None:
