@@ -8,6 +8,8 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from jaxmigrate.flow.operations import Operation, operations, same_sequence, within_map
+from jaxmigrate.flow.own_data import own_data, reads_own_data
+from jaxmigrate.flow.process_guards import guards_of, is_guard
 from jaxmigrate.program.imports import reached
 from jaxmigrate.program.library import last_names, named
 from jaxmigrate.program.modules import Module
@@ -58,7 +60,8 @@ def is_of_several(module: Module, resolver: Resolver) -> bool:
 
 def process_branches(module: Module, resolver: Resolver) -> Iterator[ProcessBranch]:
     """The branches of a module on the process index whose ways differ in their operations."""
-    words = ("process_index", "host_id", *_helpers(resolver))
+    guards = _guards(resolver)
+    words = ("process_index", "host_id", *_helpers(resolver), *guards, *own_data(module, resolver))
     if any(word in module.text for word in CLOCKS + HANDLERS) and _has_several(resolver):
         words = (*words, *CLOCKS, *HANDLERS)
     if not any(word in module.text for word in words):
@@ -67,6 +70,10 @@ def process_branches(module: Module, resolver: Resolver) -> Iterator[ProcessBran
     for node in statements:
         if isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield from _of_body(_Way(module, resolver), node.body, [], [])
+        if guards and isinstance(node, ast.FunctionDef):
+            for decorator in guards_of(node, guards):
+                for operation in operations(node.body, module, resolver)[:1]:
+                    yield ProcessBranch(module, decorator, operation)
     telling = sorted({line for word in words for line in _lines_with(word, module.text)})
     for node in statements if telling else ():
         if not isinstance(node, ast.Module) and _spans(node, telling):
@@ -100,6 +107,20 @@ def _helpers(resolver: Resolver) -> frozenset[str]:
     modules = [m for m in resolver.project.named if any(word in m.text for word in words)]
     nodes = [node for m in modules for node in _statements(m.tree)]
     return frozenset(n.name for n in nodes if isinstance(n, ast.FunctionDef) and _tested(n) is not None)
+
+
+@once
+def _guards(resolver: Resolver) -> frozenset[str]:
+    """The names of the program's decorators that run what they decorate on some processes alone."""
+    words = ("process_index", "host_id", *_helpers(resolver))
+    modules = [m for m in resolver.project.named if "return " in m.text and any(word in m.text for word in words)]
+    return frozenset(
+        node.name
+        for module in modules
+        for node in _statements(module.tree)
+        if isinstance(node, ast.FunctionDef) and any(isinstance(one, ast.FunctionDef) for one in inner_statements(node))
+        if is_guard(node, lambda test, module=module: differs(test, module, resolver))
+    )
 
 
 def _tested(function: ast.FunctionDef) -> ast.expr | None:
@@ -303,6 +324,8 @@ def differs(test: ast.expr, module: Module, resolver: Resolver) -> bool:
     if any(_reads_index(resolver.value(call.func, module), resolver) for call in calls):
         return True
     if any(_reads_own_file(call, module, resolver) for call in calls) or _reads_clock(test, module, resolver):
+        return True
+    if reads_own_data(test, module, resolver):
         return True
     names = [n for n in walk(test) if isinstance(n, ast.Name | ast.Attribute)]
     return any(_is_index_call(resolver.value(n, module)) or _from_index(n, module, resolver) for n in names)

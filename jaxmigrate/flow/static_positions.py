@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from jaxmigrate.flow.facts import BY_KEYWORD, Facts
+from jaxmigrate.flow.kinds_of_parameters import HOST_TYPES, NUMBERS, annotated, is_array_for, is_of_host_for
+from jaxmigrate.flow.mapped_calls import JITS
 from jaxmigrate.flow.readings import DeviceMap, unmapped
-from jaxmigrate.program.collectives import PMAPS
+from jaxmigrate.program.collectives import PMAPS, argument
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.scopes import all_parameters, defaults_of
-from jaxmigrate.program.values import Argument, Constant, External, Function
+from jaxmigrate.program.scopes import defaults_of
+from jaxmigrate.program.values import Application, Argument, Constant, External, Function, Partial, Value
 
 STATIC = "static_broadcasted_argnums"
 ARRAYS = re.compile(
@@ -20,7 +22,6 @@ ARRAYS = re.compile(
 )
 ON_DEVICE = ("jax.numpy.", "numpy.", "jax.random.", "flax.jax_utils.", "flax.training.common_utils.")
 OBJECTS = frozenset({"self", "cls"})  # of the program's classes, whatever a call of one of them shows
-OF_HOST = frozenset({"bool", "str", "Callable"})
 
 
 class Shifted(NamedTuple):
@@ -33,6 +34,7 @@ class Shifted(NamedTuple):
 
 def shifted(facts: Facts) -> Iterator[Shifted]:
     """Static positions of pmaps that hold arrays, and mapped ones that are given what is no array."""
+    jitted: dict[Function, list[tuple[Application, tuple[int, ...]]]] | None = None
     for found in facts.all_maps:
         if found.name not in PMAPS or found.within is not None:
             continue
@@ -41,6 +43,9 @@ def shifted(facts: Facts) -> Iterator[Shifted]:
         if numbers is None:
             continue
         one = _found(found, given, numbers, facts)
+        if one is None and given is not None and numbers:
+            jitted = _of_jits(facts) if jitted is None else jitted
+            one = _unlike_jit(found, given, numbers, jitted) or _within(found, given, numbers, facts)
         if one is not None:
             yield one
 
@@ -54,13 +59,70 @@ def _numbers(given: Argument | None, facts: Facts) -> tuple[int, ...] | None:
     return content if all(isinstance(one, int) for one in content) else None
 
 
+def _of_jits(facts: Facts) -> dict[Function, list[tuple[Application, tuple[int, ...]]]]:
+    """The static positions of the jits of each function, as where a program runs it on one device, too."""
+    found: dict[Function, list[tuple[Application, tuple[int, ...]]]] = {}
+    for module in facts.modules:
+        if "static_argnums" in module.text and "pmap" in module.text:
+            for call in module.table.calls:
+                if any(k.arg == "static_argnums" for k in call.keywords):
+                    made = facts.resolver.value(call, module)
+                    mapped = argument(made.arguments, 0, "fun") if isinstance(made, Application) else None
+                    values = facts.resolver.argument_values(mapped) if mapped is not None else ()
+                    numbers = _static_of_jit(made, facts)
+                    if numbers and len(values) == 1 and isinstance(made, Application) and isinstance(values[0], Function):
+                        found.setdefault(values[0], []).append((made, numbers))
+    return found
+
+
+def _static_of_jit(made: Value, facts: Facts) -> tuple[int, ...]:
+    """The static positions of a jit, none where they are not known or it is something else."""
+    if not isinstance(made, Application) or not isinstance(made.callee, External) or made.callee.name not in JITS:
+        return ()
+    return _numbers(argument(made.arguments, None, "static_argnums"), facts) or ()
+
+
+def _unlike_jit(
+    found: DeviceMap,
+    given: Argument,
+    numbers: tuple[int, ...],
+    jitted: dict[Function, list[tuple[Application, tuple[int, ...]]]],
+) -> Shifted | None:
+    """A jit of the same function that has as many static positions, but others."""
+    for _, others in jitted.get(found.function, ()) if found.mapped is found.function else ():
+        if len(others) == len(numbers) and sorted(others) != sorted(numbers) and given.expression is not None:
+            name = getattr(found.function.node, "name", "the function")
+            message = f"{STATIC}: {_listed(numbers)} here, but {_listed(others)} where {name} is jitted"
+            return Shifted(given.module, given.expression, message)
+    return None
+
+
+def _within(found: DeviceMap, given: Argument, numbers: tuple[int, ...], facts: Facts) -> Shifted | None:
+    """A jit that a pmap maps, with a static argument that the pmap traces."""
+    inner = _static_of_jit(found.mapped, facts)
+    traced = [n for n in inner if n not in numbers]
+    if not traced or given.expression is None:
+        return None
+    names = found.parameters()
+    what = f"{names[traced[0]]}, argument {traced[0]}," if traced[0] < len(names) else f"argument {traced[0]}"
+    message = f"{STATIC}: {what} is static in the jit that is mapped, but not here, where it is traced; name the same"
+    return Shifted(given.module, given.expression, message)
+
+
+def _listed(numbers: tuple[int, ...]) -> str:
+    return ", ".join(map(str, numbers))
+
+
 def _found(found: DeviceMap, given: Argument | None, numbers: tuple[int, ...], facts: Facts) -> Shifted | None:
     names = found.parameters()
-    if found.mapped is not found.function or found.function.node.args.vararg is not None:
+    plain = found.mapped is found.function or (isinstance(found.mapped, Partial) and bool(numbers))
+    if not plain or found.function.node.args.vararg is not None:
         return None
     place = given.expression if given is not None else None
-    beyond = [n for n in numbers if n >= len(names) + len(found.function.node.args.kwonlyargs)]
-    if beyond and place is not None and given is not None:
+    given_before = {a.keyword for a in found.mapped.arguments} if isinstance(found.mapped, Partial) else set()
+    by_name = [one for one in found.function.node.args.kwonlyargs if one.arg not in given_before]
+    beyond = [n for n in numbers if n >= len(names) + len(by_name)]
+    if beyond and names and place is not None and given is not None:
         message = f"{STATIC}: there is no argument {beyond[0]}, counted from 0; the last one is {names[-1]}"
         return Shifted(given.module, place, message)
     shared = unmapped(found, facts.resolver)
@@ -76,6 +138,21 @@ def _found(found: DeviceMap, given: Argument | None, numbers: tuple[int, ...], f
         message = f"pmap splits {names[number]} over the devices, but {text} is no array: make argument {number} static"
         where = (given.module, place) if given is not None and place is not None else (module, node)
         return Shifted(*where, message)
+    asked = _asked(found, numbers, facts) if numbers else None
+    if asked is not None and place is not None and given is not None:
+        message = f"{STATIC}: {asked}, argument {names.index(asked)}, is asked about while it is traced, and cannot be"
+        return Shifted(given.module, place, f"{message}: it is to be static; count the positions again")
+    return None
+
+
+def _asked(found: DeviceMap, numbers: tuple[int, ...], facts: Facts) -> str | None:
+    """A parameter that is not static, and that the function takes for a flag, a word or a number of rounds."""
+    function = found.function
+    for number, name in enumerate(found.parameters()):
+        if number not in numbers and name not in OBJECTS and is_of_host_for(function.node, name, function.module):
+            passed = {n for _, _, n in facts.given_to(found)}
+            if not passed or number in passed:
+                return name
     return None
 
 
@@ -99,20 +176,20 @@ def _is_array(found: DeviceMap, number: int, facts: Facts) -> bool:
     name = found.parameters()[number]
     if name in OBJECTS:
         return False
-    spec = found.function.node.args
-    annotations = {one.arg: one.annotation for one in all_parameters(spec)}
-    annotation = annotations.get(name)
-    defaults = dict(defaults_of(spec))
-    if annotation is not None and (ast.unparse(annotation).rpartition(".")[2] in OF_HOST | {"int", "float"}):
+    function = found.function
+    kind = annotated(function.node, name)
+    if HOST_TYPES.match(kind) or kind in NUMBERS:
         return False
-    if isinstance(defaults.get(name), ast.Constant):
+    if isinstance(dict(defaults_of(function.node.args)).get(name), ast.Constant):
         return False
     given = [(node, module) for node, module, n in facts.given_to(found) if n == number]
-    if not given or any(_is_host_value(node, module, facts) for node, module in given):
+    if not given:
+        return is_array_for(function.node, name, function.module, facts.resolver)
+    if any(_is_host_value(node, module, facts) for node, module in given):
         return False
     if any(_is_made_array(node, module, facts) for node, module in given):
         return True
-    return ARRAYS.search(name) is not None
+    return ARRAYS.search(name) is not None or is_array_for(function.node, name, function.module, facts.resolver)
 
 
 def _is_host_value(node: ast.expr, module: Module, facts: Facts) -> bool:

@@ -48,9 +48,14 @@ def _processes(facts: Facts) -> Iterator[Finding]:
 
 
 def _is_behind(node: ast.AST, test: ast.expr, module: Module) -> bool:
-    """Whether an operation stands outside of the statement that a test decides, some way behind it."""
+    """Whether an operation stands outside of the statement that a test decides, some way behind it.
+
+    Or a decorator decides, which a reader of the operation does not see.
+    """
     parents = module.table.parents
     statement: ast.AST | None = parents.get(test)
+    if isinstance(statement, ast.FunctionDef):
+        return True
     while statement is not None and not isinstance(statement, ast.stmt):
         statement = parents.get(statement)
     above: ast.AST | None = node
