@@ -19,6 +19,7 @@ from jaxmigrate.program.library import last_names
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
 from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Application, Class, External, Instance, Value
 
 _SPECS = last_names("spec") | {"P", "PS"}
@@ -67,10 +68,14 @@ def unknown_axes(resolver: Resolver) -> Iterator[tuple[AxisTable, Rule, str, fro
 
 def repeated_axes(resolver: Resolver) -> Iterator[tuple[AxisTable, Rule, str, Module, ast.expr]]:
     """Axes that a record gives to two of the names that some tuple lists for the dimensions of one array."""
+    homes = {table.kind.module for table in axis_tables(resolver) if isinstance(table.kind, Class | Application)}
     for table in axis_tables(resolver):
         by_name = {rule.name: rule for rule in table.rules} if table.kind is not None else {}
+        own = table.kind.module if isinstance(table.kind, Class | Application) else None
         told: set[frozenset[str]] = set()
         for module in resolver.project.program if by_name else ():
+            if module in homes and module is not own:
+                continue  # which means the names of its own record
             for node, names in _lists_of(frozenset(by_name), module):
                 axes = [axis for name in names for axis in by_name[name].axes]
                 again = next((axis for axis in axes if axes.count(axis) > 1), None)
@@ -212,10 +217,15 @@ def _calls_with_mesh(module: Module) -> Iterator[ast.Call]:
 
 
 def _lists_of(names: frozenset[str], module: Module) -> Iterator[tuple[ast.expr, list[str]]]:
-    """The tuples of two or more unlike strings in a module, each of which is one of some names."""
+    """The tuples, and the arguments of specs, of two or more unlike strings, each of which is one of some names."""
     for node in module.table.parents:
         match node:
             case ast.Tuple(elts=elements) if len(elements) > 1:
-                found = [one.value for one in elements if isinstance(one, ast.Constant) and one.value in names]
-                if len(found) == len(elements) == len(set(found)):
-                    yield node, [str(one) for one in found]
+                pass
+            case ast.Call(args=elements, keywords=[]) if len(elements) > 1 and last_name(node.func) in _SPECS:
+                elements = [one for one in elements if not (isinstance(one, ast.Constant) and one.value is None)]
+            case _:
+                continue
+        found = [one.value for one in elements if isinstance(one, ast.Constant) and one.value in names]
+        if len(found) == len(elements) == len(set(found)) and len(found) > 1:
+            yield node, [str(one) for one in found]

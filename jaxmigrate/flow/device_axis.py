@@ -34,6 +34,7 @@ METRICS = "metrics.Collection"
 RESTORES = last_names("restores")
 UPDATES = frozenset({"replace", "_replace", "unfreeze", "freeze", "copy"})
 TREE_MAPS = frozenset(name.rpartition(".")[2] for name in ANY_TREE_MAPS)
+STEPS = re.compile(r"^(global_|num_)?(step|iteration|epoch)s?$")
 STACKING = re.compile("replicat|shard|pmap|vmap|stack|broadcast|split|tile|repeat|device")
 
 
@@ -116,8 +117,8 @@ class DeviceAxes:
             return None
         found = [self._bound(binding, module, given, depth + 1) for binding in bindings]
         if any(one is None for one in found):
-            replicated = self._replicated_elsewhere(name, bindings, module)
-            return Axis(False, module, replicated) if replicated is not None else None
+            single = self._replicated_elsewhere(name, bindings, module) or self._counted(name, bindings, module)
+            return Axis(False, module, single) if single is not None else None
         return _common(found)
 
     def _replicated_elsewhere(self, name: ast.Name, bindings: list[Binding], module: Module) -> ast.Call | None:
@@ -134,6 +135,31 @@ class DeviceAxes:
                 if not renewed:
                     return call
         return None
+
+    def _counted(self, name: ast.Name, bindings: list[Binding], module: Module) -> ast.expr | None:
+        """Where a step of the same value is made one number, or counts the rounds of a loop: it has no such axis."""
+        for other in module.table.named.get(name.id, ()):
+            field = other
+            while isinstance(above := module.table.parents.get(field), ast.Attribute):
+                field = above
+            if not isinstance(other, ast.Name) or not isinstance(field, ast.Attribute):
+                continue
+            if STEPS.search(field.attr) and self._is_number(field, module):
+                before = self._bindings(other, module)
+                if before and all(one in bindings for one in before):
+                    return field
+        return None
+
+    def _is_number(self, field: ast.expr, module: Module) -> bool:
+        """Whether a field is made an int, or a name is bound to it that is, or that a loop begins at."""
+        above = module.table.parents.get(field)
+        match above:
+            case ast.Call(func=ast.Name(id="int" | "range")):
+                return field in above.args
+            case ast.Assign(targets=[ast.Name(id=held)]) if above.value is field:
+                uses = (module.table.parents.get(one) for one in module.table.named.get(held, ()))
+                return any(isinstance(one, ast.Call) and last_name(one.func) in ("int", "range") for one in uses)
+        return False
 
     def _passed(self, binding: Binding, name: str, module: Module, depth: int) -> Axis | None:
         """What all calls of the function around pass for a parameter, if all are in sight."""
@@ -200,8 +226,8 @@ class DeviceAxes:
             return Axis(False, module, call) if held is not None and held.stacked else None
         if name.startswith("jax.") and last in FETCHING and first is not None:
             return self._of(first, module, given, depth + 1)
-        if last in RESTORES and len(call.args) > 1:
-            return self._of(call.args[1], module, given, depth + 1)
+        if last in RESTORES and (target := _target(call)) is not None:
+            return self._of(target, module, given, depth + 1)
         if last in UPDATES and isinstance(call.func, ast.Attribute):
             held = self._of(call.func.value, module, given, depth + 1)
             parts = [self._of(k.value, module, given, depth + 1) for k in call.keywords]
@@ -273,6 +299,12 @@ class DeviceAxes:
                     inner[name] = self._of(one.expression, module, given, depth + 1)
             found.append((value, inner))
         return found
+
+
+def _target(call: ast.Call) -> ast.expr | None:
+    """What a call restores into: the second argument, or the one of that name."""
+    named = (k.value for k in call.keywords if k.arg in ("target", "item", "state"))
+    return call.args[1] if len(call.args) > 1 else next(named, None)
 
 
 def _is_field(owner: ast.expr) -> bool:

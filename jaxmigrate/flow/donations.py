@@ -146,7 +146,25 @@ def _is_renewed(call: ast.Call, name: str, module: Module) -> bool:
     names = {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
     own = {dotted(n) for target in targets for n in ast.walk(target)}
     last = name.rpartition(".")[2].strip("_")
-    return name in own or not names.isdisjoint((f"new_{last}", f"next_{last}", f"{last}_new", f"updated_{last}"))
+    renewed = {name, f"new_{last}", f"next_{last}", f"{last}_new", f"updated_{last}"}
+    if name in own or not names.isdisjoint(renewed):
+        return True
+    return len(names) == 1 and _is_taken_from(names.pop(), renewed, statement, module)
+
+
+def _is_taken_from(whole: str, renewed: set[str], statement: ast.AST | None, module: Module) -> bool:
+    """Whether what a call gives is unpacked behind it: `out = step(state, batch); state = out.state`."""
+    block = _block_of(statement, module.table.parents.get(statement)) if statement is not None else None
+    for node in block[block.index(statement) + 1 :] if block is not None and isinstance(statement, ast.stmt) else ():
+        if not isinstance(node, ast.Assign):
+            continue
+        held = node.value
+        while isinstance(held, ast.Attribute | ast.Subscript):
+            held = held.value
+        if isinstance(held, ast.Name) and held.id == whole:
+            if any(dotted(one) in renewed for target in node.targets for one in ast.walk(target)):
+                return True
+    return False
 
 
 def _is_rebuilt(made: Application, given: ast.expr, module: Module, resolver: Resolver) -> bool:

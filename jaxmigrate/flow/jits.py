@@ -9,13 +9,17 @@ from typing import NamedTuple
 from jaxmigrate.flow.counts import parameters_without
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.mapped_calls import JITS
+from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.collectives import argument
+from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import positional_names
-from jaxmigrate.program.values import Application, Argument, External, Function, Partial, Value
+from jaxmigrate.program.values import Application, Argument, External, Function, Parameter, Partial, Value
+from jaxmigrate.records import replace
 
 SHARDINGS = ("in_shardings", "out_shardings")
+DEEPEST = 3
 NAMED_SHARDING = External("jax.sharding.NamedSharding")
 
 
@@ -68,14 +72,15 @@ def sharded_jits(facts: Facts) -> Iterator[Jitted]:
     for module in facts.modules:
         if any(one in module.text for one in SHARDINGS):
             for made in _made(module, facts.resolver):
-                found = _jitted(made, facts.resolver)
-                if found is not None:
-                    yield found
+                for one in _as_called(made, facts.resolver):
+                    found = _jitted(one, facts.resolver)
+                    if found is not None:
+                        yield found
 
 
 def _made(module: Module, resolver: Resolver) -> Iterator[Application]:
     for call in module.table.calls:
-        if any(k.arg in SHARDINGS for k in call.keywords):
+        if any(k.arg in SHARDINGS or k.arg is None for k in call.keywords):
             value = resolver.value(call, module)
             if isinstance(value, Application) and value.node is call:
                 yield value
@@ -84,6 +89,59 @@ def _made(module: Module, resolver: Resolver) -> Iterator[Application]:
             value = resolver.decorated(node, module)
             if isinstance(value, Application):
                 yield value
+
+
+def _as_called(made: Application, resolver: Resolver) -> list[Application]:
+    """A jit with the shardings that are in a dictionary of options, and those that callers of the function around pass.
+
+    One for each call of it, where these are its parameters.
+    """
+    given = [*_unpacked(made, resolver)]
+    ways: list[list[Argument]] = [[]]
+    for one in given:
+        written = _written(one, resolver) if one.keyword in SHARDINGS else None
+        if written is None:
+            ways = [[*way, one] for way in ways]
+        elif len(ways) in (1, len(written)):
+            rest = ways if len(ways) == len(written) else ways * len(written)
+            ways = [[*way, other] for way, other in zip(rest, written, strict=True)]
+    return [replace(made, arguments=tuple(way)) for way in ways]
+
+
+def _unpacked(made: Application, resolver: Resolver) -> Iterator[Argument]:
+    """The arguments of a jit, with what is stored by name in a dictionary that is unpacked."""
+    for one in made.arguments:
+        node = one.expression
+        if one.keyword != "**" or not isinstance(node, ast.Name):
+            yield one
+            continue
+        module = one.module
+        for binding in resolver.bindings(node.id, module.table.scope_of[node]):
+            match binding.value:
+                case ast.Dict(keys=keys, values=values):
+                    named = {k.value: v for k, v in zip(keys, values, strict=True) if isinstance(k, ast.Constant)}
+                case ast.Call(func=ast.Name(id="dict"), keywords=keywords):
+                    named = {k.arg: k.value for k in keywords}
+                case _:
+                    named = {}
+            yield from (Argument(name, named[name], module) for name in SHARDINGS if name in named)
+        for other in module.table.named.get(node.id, ()):
+            entry = module.table.parents.get(other)
+            store = module.table.parents.get(entry) if isinstance(entry, ast.Subscript) else None
+            if isinstance(store, ast.Assign) and isinstance(entry, ast.Subscript) and entry in store.targets:
+                name = entry.slice.value if isinstance(entry.slice, ast.Constant) else None
+                if name in SHARDINGS and module.table.function_of(store) is module.table.function_of(node):
+                    yield Argument(str(name), store.value, module)
+
+
+def _written(one: Argument, resolver: Resolver) -> list[Argument] | None:
+    """What callers write for a sharding that is a parameter of the function around; None where it is none."""
+    node = one.expression
+    values = resolver.argument_values(one) if isinstance(node, ast.Name) else ()
+    if len(values) != 1 or not isinstance(values[0], Parameter):
+        return None
+    found = callers_of(resolver).written(values[0])
+    return None if found is None else [Argument(one.keyword, expression, home) for expression, home in found]
 
 
 def _jitted(made: Application, resolver: Resolver) -> Jitted | None:
@@ -96,11 +154,16 @@ def _jitted(made: Application, resolver: Resolver) -> Jitted | None:
     return Jitted(made, inner, value) if value is not None and isinstance(inner, Function) else None
 
 
-def spec_in(node: ast.expr, module: Module, resolver: Resolver) -> tuple[ast.expr, Module]:
-    """The spec in a NamedSharding; the expression itself where it is none."""
+def spec_in(node: ast.expr, module: Module, resolver: Resolver, depth: int = 0) -> tuple[ast.expr, Module]:
+    """The spec in a NamedSharding, be it made by a function of the program; the expression itself where it is none."""
     value = resolver.value(node, module)
     if isinstance(value, Application) and value.callee == NAMED_SHARDING:
         inner = argument(value.arguments, 1, "spec")
         if inner is not None and inner.expression is not None:
             return inner.expression, inner.module
+    if isinstance(value, Application) and isinstance(value.callee, Function) and depth < DEEPEST:
+        returned = returned_by(value.callee.node)
+        if len(returned) == 1 and returned[0] is not None:
+            made = spec_in(returned[0], value.callee.module, resolver, depth + 1)
+            return made if made[0] is not returned[0] else (node, module)
     return node, module

@@ -6,6 +6,7 @@ import ast
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from jaxmigrate.flow.operations import Operation, operations, same_sequence, within_map
 from jaxmigrate.flow.own_data import own_data, reads_own_data
@@ -119,7 +120,7 @@ def _guards(resolver: Resolver) -> frozenset[str]:
         for module in modules
         for node in _statements(module.tree)
         if isinstance(node, ast.FunctionDef) and any(isinstance(one, ast.FunctionDef) for one in inner_statements(node))
-        if is_guard(node, lambda test, module=module: differs(test, module, resolver))
+        if is_guard(node, partial(differs, module=module, resolver=resolver))
     )
 
 

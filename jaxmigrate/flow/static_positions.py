@@ -70,7 +70,12 @@ def _of_jits(facts: Facts) -> dict[Function, list[tuple[Application, tuple[int, 
                     mapped = argument(made.arguments, 0, "fun") if isinstance(made, Application) else None
                     values = facts.resolver.argument_values(mapped) if mapped is not None else ()
                     numbers = _static_of_jit(made, facts)
-                    if numbers and len(values) == 1 and isinstance(made, Application) and isinstance(values[0], Function):
+                    if (
+                        numbers
+                        and len(values) == 1
+                        and isinstance(made, Application)
+                        and isinstance(values[0], Function)
+                    ):
                         found.setdefault(values[0], []).append((made, numbers))
     return found
 

@@ -23,7 +23,16 @@ if TYPE_CHECKING:
     from jaxmigrate.program.modules import Module, Project
 
 LIBRARIES = ("jax", "flax", "haiku", "equinox")
-HOSTS = ("process_index", "host_id", "PartitionSpec", "make_mesh", "Mesh(", "donate_arg", "FlaxStableDiffusion")
+HOSTS = (
+    "process_index",
+    "host_id",
+    "PartitionSpec",
+    "make_mesh",
+    "Mesh(",
+    "donate_arg",
+    "in_shardings",
+    "FlaxStableDiffusion",
+)
 WITHIN_MAPS = ("psum", "pmean", "all_gather", "ppermute", "axis_name", "axis_index", "cross_replica_axis")
 SUBJECTS = (*MAPS, *HOSTS, *WITHIN_MAPS)
 MARKED = "jaxmigrate:"

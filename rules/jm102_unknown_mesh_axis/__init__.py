@@ -21,6 +21,7 @@ from jaxmigrate.flow.misspelt import respelled
 from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.specs import spec_calls
 from jaxmigrate.flow.spelling import near_miss
+from jaxmigrate.flow.starred_specs import starred_axes
 from jaxmigrate.flow.stray_axes import stray_specs
 from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.collectives import SHARD_MAPS, argument
@@ -91,6 +92,7 @@ def _in_sight(facts: Facts) -> Iterator[Finding]:
         axes = mesh_axes(mesh, facts.resolver, {}) if mesh is not None else None
         if spec is not None:
             yield from _in_spec(spec, axes, "NamedSharding", facts, of_project=is_of_project(mesh, facts.resolver))
+            yield from _in_entries(spec, axes, facts, of_project=is_of_project(mesh, facts.resolver))
     yield from _in_context(facts)
     yield from _manual(facts)
     yield from _partitioned(facts)
@@ -237,6 +239,32 @@ def _in_spec(
                 message = f"{where}: {OF_PROJECT} {axis!r}{hint}"
             fix = respelled(node, axis, had, module, facts.resolver)
             yield from facts.finding(module, node, CODE, message, fix=fix)
+
+
+def _in_entries(given: Argument, axes: frozenset[str] | None, facts: Facts, *, of_project: bool) -> Iterator[Finding]:
+    """The same of specs that are put together elsewhere, and unpacked: `NamedSharding(mesh, P(*entries))`."""
+    made = given.expression
+    if isinstance(made, ast.Name):
+        made = facts.resolver.assigned(made, given.module)
+    if not isinstance(made, ast.Call) or not any(isinstance(one, ast.Starred) for one in made.args):
+        return
+    known = known_axes(facts.resolver) if axes is None else None
+    had = known.names if known is not None else axes or frozenset()
+    if (known is not None and not (known.complete and of_project)) or has_symbols(had):
+        return
+    told: set[object] = set()
+    for module, node in starred_axes(made, given.module, facts.resolver):
+        if node.value not in had and node.value not in told:
+            told.add(node.value)
+            near = near_miss(str(node.value), had)
+            hint = (
+                f"; did you mean {near!r}?"
+                if near
+                else f", {'only' if known is not None else 'which has'} {shown(had)}"
+            )
+            what = f"NamedSharding: {OF_PROJECT}" if known is not None else "NamedSharding: the mesh has no axis"
+            way = (Step(given.module, made, "where the entries become a spec"),)
+            yield from facts.finding(module, node, CODE, f"{what} {node.value!r}{hint}", way)
 
 
 @once

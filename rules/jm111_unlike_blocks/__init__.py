@@ -10,6 +10,7 @@ from jaxmigrate.flow.axes import Step, shown
 from jaxmigrate.flow.blocks import Clash, Evaluator
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.mapped_blocks import OWN_AXES, Given, bodies, shown_as
+from jaxmigrate.flow.paired_rows import unlike_rows
 
 CODE = "JM111"
 
@@ -17,7 +18,17 @@ CODE = "JM111"
 def check(facts: Facts) -> Iterator[Finding]:
     """Products and einsums in the bodies of shard_maps whose blocks do not fit each other, and parts divided again."""
     told: set[ast.expr] = set()
-    for _, given, _, body in bodies(facts):
+    for one in bodies(facts):
+        for pair in unlike_rows(one, facts.resolver):
+            if pair.whole.spec not in told:
+                told.add(pair.whole.spec)
+                message = (
+                    f"{pair.whole.name} is whole on each device, and {pair.split.name}, with which it is gone along, "
+                    f"is split over {shown(pair.axes)}: they have unlike numbers of rows; split both"
+                )
+                place = Step(pair.module, pair.node, "they are gone along together here")
+                yield from facts.finding(pair.whole.module, pair.whole.spec, CODE, message, (place,))
+        _, given, _, body = one
         for part in body.chosen:
             if part.node not in told:
                 told.add(part.node)

@@ -8,7 +8,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from jaxmigrate.findings import Finding
+from jaxmigrate.flow.axes import Step
 from jaxmigrate.flow.counts import results
+from jaxmigrate.flow.exchanged_gathers import exchanged_gathers
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.jits import sharded_jits, spec_in
 from jaxmigrate.flow.kinds_of_names import kind_of, spec_name
@@ -21,6 +23,7 @@ from jaxmigrate.program.values import Argument, Constant, Function
 
 CODE = "JM112"
 TREES = ("a state", "parameters", "an optimizer's state")  # whose specs are trees that fit nothing else
+TRAINED = re.compile(r"(^|_)(train(ing|er)?|opt(im|imizer)?)_?state$")
 OF_DATA = re.compile(r"(^|_)(batch|data|dp|replicas?)$")  # the axes that batches are split over, by their names
 
 
@@ -36,6 +39,18 @@ def check(facts: Facts) -> Iterator[Finding]:
         yield from _swapped(jitted.keyword("in_shardings"), "in_shardings", names or [], facts)
         yield from _swapped(jitted.keyword("out_shardings"), "out_shardings", _results(jitted.function), facts)
     yield from _crossed(facts)
+    yield from _gathered_elsewhere(facts)
+
+
+def _gathered_elsewhere(facts: Facts) -> Iterator[Finding]:
+    """Parameters that are gathered along another dimension than is split, but as the spec of another says."""
+    for found in exchanged_gathers(facts):
+        message = (
+            f"in_specs: {found.own.name} is gathered along dimension {found.place}, which the spec of "
+            f"{found.other.name} splits, and its own does not; they have changed places"
+        )
+        way = (Step(found.module, found.node, "gathered here"),)
+        yield from facts.finding(found.own.module, found.own.spec, CODE, message, way)
 
 
 class _Entries(NamedTuple):
@@ -69,14 +84,26 @@ def _crossed(facts: Facts) -> Iterator[Finding]:
 
 
 def _split_tree(names: Sequence[str], axes: Sequence[frozenset[str] | None]) -> tuple[int, int] | None:
-    """The places of a tree that is split over an axis for batches and of a batch, where all batches are replicated."""
+    """The places of a tree that is split over an axis for batches and of a batch, where all batches are replicated.
+
+    A state of training is no array to split: it is enough that nothing else is.
+    """
     kinds = [kind_of(name) for name in names]
     data = [number for number, kind in enumerate(kinds) if kind == "data"]
+    cut = next((n for n, name in enumerate(names) if _is_cut(name, axes[n])), None)
+    others = [n for n in range(len(names)) if n != cut and axes[n] == frozenset()]
+    if cut is not None and len(others) == len(names) - 1 and others:
+        return cut, min(data, default=others[0])
     if not data or any(axes[number] != frozenset() for number in data):
         return None
     trees = (number for number, kind in enumerate(kinds) if kind in TREES)
     split = next((n for n in trees if any(map(OF_DATA.search, axes[n] or ()))), None)
     return None if split is None else (split, data[0])
+
+
+def _is_cut(name: str, axes: frozenset[str] | None) -> bool:
+    """Whether a state of training, which has single numbers in it, is to be split whole over some axis."""
+    return bool(axes) and TRAINED.search(name.lower()) is not None
 
 
 def _named(facts: Facts) -> Iterator[_Entries]:

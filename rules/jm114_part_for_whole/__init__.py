@@ -10,6 +10,7 @@ from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import as_argument, shown
 from jaxmigrate.flow.blocks.parts import Part
 from jaxmigrate.flow.enclosing import text_around
+from jaxmigrate.flow.exchanged_gathers import exchanged_gathers
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.gathered_labels import local_labels
 from jaxmigrate.flow.mapped_blocks import OWN_AXES, bodies, shown_as
@@ -22,7 +23,7 @@ COUNTED = re.compile(r"axis_size|device_count|psum\(1|world|num_devices|n_dev|re
 
 def check(facts: Facts) -> Iterator[Finding]:
     """Partial sums that are averaged or put through a function, and statistics and positions of a block alone."""
-    told: set[ast.expr] = set()
+    told = {one.node for one in exchanged_gathers(facts)}  # by their specs
     for found, _, _, body in bodies(facts):
         for part in body.parts:
             if part.node not in told and not _is_meant(part, found, facts):
