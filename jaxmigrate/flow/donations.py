@@ -161,9 +161,9 @@ def _is_taken_from(whole: str, renewed: set[str], statement: ast.AST | None, mod
         held = node.value
         while isinstance(held, ast.Attribute | ast.Subscript):
             held = held.value
-        if isinstance(held, ast.Name) and held.id == whole:
-            if any(dotted(one) in renewed for target in node.targets for one in ast.walk(target)):
-                return True
+        taken = isinstance(held, ast.Name) and held.id == whole
+        if taken and any(dotted(one) in renewed for target in node.targets for one in ast.walk(target)):
+            return True
     return False
 
 

@@ -25,7 +25,7 @@ class Exchanged(NamedTuple):
 
 
 def exchanged_gathers(facts: Facts) -> Iterator[Exchanged]:
-    """Parameters whose blocks are put side by side along another dimension than is split, but as another's spec says."""
+    """Parameters that are gathered along another dimension than is split, but as the spec of another says."""
     for body in bodies(facts):
         for part in body.inside.parts if len(body.given) > 1 else ():
             named = part.held.id if isinstance(part.held, ast.Name) and part.kind == "gathered" else ""

@@ -20,7 +20,7 @@ FORM = frozenset({"shape", "ndim", "dtype", "size", "keys"})
 
 
 @once_each
-def own_data(module: Module, resolver: Resolver) -> dict[str, list[list[Binding]]]:
+def own_data(module: Module, _resolver: Resolver) -> dict[str, list[list[Binding]]]:
     """The names of what a module makes parts of global arrays, or gathers from all processes, with their bindings.
 
     What is gathered may be global before: it counts where it is numpy's, or local by its name.
@@ -32,7 +32,7 @@ def own_data(module: Module, resolver: Resolver) -> dict[str, list[list[Binding]
             made, gathers = MADE_GLOBAL.search(last), GATHERS.search(last)
             data = call.args[1:2] if last.startswith("make_") else call.args[:1]
             for name in _read(data[0]) if data and (made or gathers) else ():
-                bindings = _bound(name, module, resolver)
+                bindings = _bound(name, module)
                 if made or LOCAL.search(name.id) or (bindings and all(map(_is_numpy, bindings))):
                     found.setdefault(name.id, []).append(bindings)
     return found
@@ -42,7 +42,7 @@ def reads_own_data(test: ast.expr, module: Module, resolver: Resolver) -> bool:
     """Whether a test reads the numbers in what is joined with other processes' parts elsewhere."""
     known = own_data(module, resolver)
     for name in _read(test) if known else ():
-        own = _bound(name, module, resolver) if name.id in known else []
+        own = _bound(name, module) if name.id in known else []
         if own and any(joined and all(one in own for one in joined) for joined in known[name.id]):
             return True
     return False
@@ -64,7 +64,7 @@ def _read(node: ast.expr) -> list[ast.Name]:
     return [name for one in inner for name in _read(one)]
 
 
-def _bound(name: ast.Name, module: Module, resolver: Resolver) -> list[Binding]:
+def _bound(name: ast.Name, module: Module) -> list[Binding]:
     """The assignments that a name can have where it stands, of its own function."""
     scope = module.table.scope_of[name]
     holder = scope.lookup(name.id)

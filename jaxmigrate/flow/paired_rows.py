@@ -1,4 +1,4 @@
-"""Parameters of a mapped function that vmap, a scan or zip goes along together, though one has rows of a block alone."""
+"""Parameters of a mapped function that vmap, a scan or zip goes along together, though one is a block, one whole."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Pair(NamedTuple):
 
 
 def unlike_rows(body: Body, resolver: Resolver) -> Iterator[Pair]:
-    """The pairs in a body; parameters that are bound again, or that a spec in sight says nothing of, are passed over."""
+    """The pairs in a body; parameters that are bound again, or whose specs are not in sight, are passed over."""
     function, module = body.map.function.node, body.map.function.module
     given = {one.name: one for one in body.given if one.block is not None}
     bound = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}

@@ -257,6 +257,9 @@ def _along_one_axis(found: DeviceMap, count: int, resolver: Resolver) -> list[Ab
 
 def _numbers(given: Argument | None, resolver: Resolver) -> frozenset[int]:
     """The positions that an argument lists."""
+    if given is not None and isinstance(given.expression, ast.List):
+        each = (resolver.literal(Argument(None, one, given.module)) for one in given.expression.elts)
+        return frozenset(one for one in each if isinstance(one, int))
     values = resolver.argument_values(given) if given is not None else ()
     content = values[0].value if len(values) == 1 and isinstance(values[0], Constant) else ()
     items = content if isinstance(content, tuple) else (content,)

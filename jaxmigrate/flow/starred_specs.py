@@ -28,17 +28,13 @@ def _entries(node: ast.expr, module: Module, resolver: Resolver, depth: int) -> 
         case ast.Tuple(elts=elements) | ast.List(elts=elements):
             for one in elements:
                 yield from _entry(one, module, resolver, depth)
-        case ast.BinOp(left=left, op=ast.Add(), right=right):
+        case ast.BinOp(left=left, right=right):
             yield from _entries(left, module, resolver, depth)
             yield from _entries(right, module, resolver, depth)
-        case ast.BinOp(left=ast.Tuple() | ast.List() as listed, op=ast.Mult()):
-            yield from _entries(listed, module, resolver, depth)
         case ast.IfExp(body=one, orelse=other):
             yield from _entries(one, module, resolver, depth)
             yield from _entries(other, module, resolver, depth)
-        case ast.Subscript(value=held, slice=ast.Slice()):
-            yield from _entries(held, module, resolver, depth)
-        case ast.Call(func=ast.Name(id="tuple" | "list"), args=[inner]):
+        case ast.Subscript(value=inner, slice=ast.Slice()) | ast.Call(func=ast.Name(id="tuple" | "list"), args=[inner]):
             yield from _entries(inner, module, resolver, depth)
         case ast.Name():
             yield from _named(node, module, resolver, depth)

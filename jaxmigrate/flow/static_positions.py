@@ -54,6 +54,10 @@ def _numbers(given: Argument | None, facts: Facts) -> tuple[int, ...] | None:
     """The positions that are static; None where they are not known."""
     if given is None:
         return ()
+    listed = given.expression
+    if isinstance(listed, ast.List):
+        each = [facts.resolver.literal(Argument(None, one, given.module)) for one in listed.elts]
+        return tuple(one for one in each if isinstance(one, int)) if all(isinstance(n, int) for n in each) else None
     content = facts.resolver.literal(given)
     content = content if isinstance(content, tuple) else (content,)
     return content if all(isinstance(one, int) for one in content) else None
