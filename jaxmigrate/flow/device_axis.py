@@ -26,7 +26,7 @@ from jaxmigrate.program.trees import ANY_TREE_MAPS
 from jaxmigrate.program.values import Class, External, Function, Parameter
 from jaxmigrate.records import made, record
 
-DEEPEST = 7
+DEEPEST = 10
 KEYS = named("raw-key", "seed") - {"jax.random.fold_in"}
 STATES = frozenset({"flax.training.train_state.TrainState.create", "flax.training.train_state.TrainState"})
 TRAIN_STATE = "TrainState"

@@ -69,13 +69,18 @@ _STATIC = ("static_argnums", "static_argnames")
 
 def sharded_jits(facts: Facts) -> Iterator[Jitted]:
     """Every jit with shardings of a function in sight."""
+    for made in made_with_shardings(facts):
+        found = _jitted(made, facts.resolver)
+        if found is not None:
+            yield found
+
+
+def made_with_shardings(facts: Facts) -> Iterator[Application]:
+    """Every call with shardings, once for each that callers of the function around pass."""
     for module in facts.modules:
         if any(one in module.text for one in SHARDINGS):
             for made in _made(module, facts.resolver):
-                for one in _as_called(made, facts.resolver):
-                    found = _jitted(one, facts.resolver)
-                    if found is not None:
-                        yield found
+                yield from _as_called(made, facts.resolver)
 
 
 def _made(module: Module, resolver: Resolver) -> Iterator[Application]:

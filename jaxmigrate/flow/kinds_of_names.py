@@ -9,6 +9,8 @@ from jaxmigrate.flow.readings import is_data
 from jaxmigrate.program.syntax import last_name
 
 _OF_SPEC = re.compile(r"(^|_)((mesh_|partition_?)?p?specs?|(mesh_|named_?)?shardings?|sharded)$")
+TREES = ("a state", "parameters", "an optimizer's state")  # whose specs are trees that fit nothing else
+_MAKES = re.compile(r"_(p?specs?|shardings?)(_(of|for))?$|^(p?specs?|shardings?)_(of|for)$")
 _KINDS = (  # the first that fits
     ("an optimizer's state", re.compile(r"(^|_)opt(im|imizer)?(_state)?s?$")),
     ("random keys", re.compile(r"(^|_)(key|rng|prng|seed)s?$")),
@@ -28,8 +30,11 @@ def kind_of(name: str) -> str:
 def spec_name(node: ast.expr) -> str:
     """The name of a spec or sharding without the word that says that it is one; empty where it has none.
 
-    Of `jax.tree.map(lambda one: NamedSharding(mesh, one), state_specs)` it is that of what is mapped.
+    Of `jax.tree.map(lambda one: NamedSharding(mesh, one), state_specs)` it is that of what is mapped, and of
+    `get_partition_spec(batch.caches)` that of what the spec is made for.
     """
+    if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords and _MAKES.search(last_name(node.func)):
+        return last_name(node.args[0]).lower()
     name = _name(node)
     short = _OF_SPEC.sub("", name.lower())
     return short if short != name.lower() else ""

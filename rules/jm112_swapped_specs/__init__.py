@@ -13,7 +13,7 @@ from jaxmigrate.flow.counts import results
 from jaxmigrate.flow.exchanged_gathers import exchanged_gathers
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.jits import sharded_jits, spec_in
-from jaxmigrate.flow.kinds_of_names import kind_of, spec_name
+from jaxmigrate.flow.kinds_of_names import TREES, kind_of, spec_name
 from jaxmigrate.flow.specs import spec_axes
 from jaxmigrate.flow.unlike_parameters import averages_gradients
 from jaxmigrate.program.collectives import PMAPS, SHARD_MAPS, argument
@@ -22,7 +22,6 @@ from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Argument, Constant, Function
 
 CODE = "JM112"
-TREES = ("a state", "parameters", "an optimizer's state")  # whose specs are trees that fit nothing else
 TRAINED = re.compile(r"(^|_)(train(ing|er)?|opt(im|imizer)?)_?state$")
 OF_DATA = re.compile(r"(^|_)(batch|data|dp|replicas?)$")  # the axes that batches are split over, by their names
 
@@ -158,7 +157,13 @@ def _pairs(specs: Sequence[str], names: Sequence[str]) -> Iterator[tuple[int, in
     """The specs that stand in another's place, with that place.
 
     The other stands in theirs, or has no kind by its name: then the spec is one for a tree, which fits nothing else.
+    So it is also where both are called what the other's argument is.
     """
+    for number, spec in enumerate(specs):
+        other = next((n for n, name in enumerate(names) if spec and name.lower() == spec), number)
+        if other > number and specs[other] == names[number].lower() and names.count(names[other]) == 1:
+            yield number, other
+            return
     wanted, had = [kind_of(one) if one else "" for one in specs], [kind_of(one) if one else "" for one in names]
     for number, kind in enumerate(wanted):
         places = [n for n, one in enumerate(had) if one == kind]

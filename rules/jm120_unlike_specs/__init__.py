@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import Step
 from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.renewed_shardings import unlike_renewed
 from jaxmigrate.flow.unlike_specs import exchanged_entries, foreign_axes, unlike_batches, unlike_results
 
 CODE = "JM120"
@@ -37,6 +39,12 @@ def check(facts: Facts) -> Iterator[Finding]:
             "one kind by their names: their blocks do not fit"
         )
         yield from facts.finding(entry.module, entry.node, CODE, message)
+    for renewed in unlike_renewed(facts):
+        message = (
+            f"out_shardings: what is donated has the sharding {ast.unparse(renewed.taken)[:40]}, and no result has: "
+            "the next call is given the new one with another, and raises; write the same for it"
+        )
+        yield from facts.finding(renewed.module, renewed.given, CODE, message)
     for result in unlike_results(facts):
         said, found = result.places
         message = (
