@@ -68,19 +68,29 @@ def process_branches(module: Module, resolver: Resolver) -> Iterator[ProcessBran
     if not any(word in module.text for word in words):
         return
     statements = _statements(module.tree)
+    if guards:  # what these run is told where they decorate it
+        inner = {s for n in statements if isinstance(n, ast.FunctionDef) and n.name in guards for s in ast.walk(n)}
+        statements = [node for node in statements if node not in inner]
     for node in statements:
         if isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield from _of_body(_Way(module, resolver), node.body, [], [])
         if guards and isinstance(node, ast.FunctionDef):
-            for decorator in guards_of(node, guards):
-                for operation in operations(node.body, module, resolver)[:1]:
-                    yield ProcessBranch(module, decorator, operation)
+            yield from _of_decorated(node, module, guards, resolver)
     telling = sorted({line for word in words for line in _lines_with(word, module.text)})
     for node in statements if telling else ():
         if not isinstance(node, ast.Module) and _spans(node, telling):
             for child in children(node):
                 if isinstance(child, ast.expr) and _spans(child, telling):
                     yield from _of_expression(child, module, resolver)
+
+
+def _of_decorated(
+    node: ast.FunctionDef, module: Module, guards: frozenset[str], resolver: Resolver
+) -> Iterator[ProcessBranch]:
+    """The decorators of a function that keep it to some processes, with what these then do alone."""
+    for decorator in guards_of(node, guards):
+        for operation in operations(node.body, module, resolver)[:1]:
+            yield ProcessBranch(module, decorator, operation)
 
 
 def _lines_with(word: str, text: str) -> Iterator[int]:
@@ -112,16 +122,20 @@ def _helpers(resolver: Resolver) -> frozenset[str]:
 
 @once
 def _guards(resolver: Resolver) -> frozenset[str]:
-    """The names of the program's decorators that run what they decorate on some processes alone."""
+    """The names of the program's functions that decorate others to run on some processes alone."""
     words = ("process_index", "host_id", *_helpers(resolver))
     modules = [m for m in resolver.project.named if "return " in m.text and any(word in m.text for word in words)]
-    return frozenset(
+    found = {
         node.name
         for module in modules
         for node in _statements(module.tree)
         if isinstance(node, ast.FunctionDef) and any(isinstance(one, ast.FunctionDef) for one in inner_statements(node))
         if is_guard(node, partial(differs, module=module, resolver=resolver))
-    )
+    }
+    using = [m for m in resolver.project.named if any(name in m.text for name in found)]
+    functions = (node for m in using for node in m.table.own_scope if isinstance(node, ast.FunctionDef))
+    used = [*functions] if found else []
+    return frozenset(name for name in found if any(True for one in used for _ in guards_of(one, frozenset([name]))))
 
 
 def _tested(function: ast.FunctionDef) -> ast.expr | None:
