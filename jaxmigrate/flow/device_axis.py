@@ -35,6 +35,7 @@ RESTORES = last_names("restores")
 UPDATES = frozenset({"replace", "_replace", "unfreeze", "freeze", "copy"})
 TREE_MAPS = frozenset(name.rpartition(".")[2] for name in ANY_TREE_MAPS)
 STEPS = re.compile(r"^(global_|num_)?(step|iteration|epoch)s?$")
+NUMBERS = re.compile(r"\.(array|asarray|float\d+|bfloat16|u?int\d+)$")
 STACKING = re.compile("replicat|shard|pmap|vmap|stack|broadcast|split|tile|repeat|device")
 
 
@@ -116,6 +117,9 @@ class DeviceAxes:
         if not bindings or any(b.kind != "assign" or b.value is None for b in bindings):
             return None
         found = [self._bound(binding, module, given, depth + 1) for binding in bindings]
+        kept = [one is None and _is_renewed(b, name.id, module) for b, one in zip(bindings, found, strict=True)]
+        if any(kept) and not all(kept):  # in a loop, which gives the next round what it was given before
+            found = [one for one, same in zip(found, kept, strict=True) if not same]
         if any(one is None for one in found):
             single = self._replicated_elsewhere(name, bindings, module) or self._counted(name, bindings, module)
             return Axis(False, module, single) if single is not None else None
@@ -150,12 +154,14 @@ class DeviceAxes:
                     return field
         return None
 
-    def _is_number(self, field: ast.expr, module: Module) -> bool:
+    def _is_number(self, field: ast.AST, module: Module) -> bool:
         """Whether a field is made an int, or a name is bound to it that is, or that a loop begins at."""
         above = module.table.parents.get(field)
         match above:
             case ast.Call(func=ast.Name(id="int" | "range")):
                 return field in above.args
+            case ast.BinOp(op=ast.Add() | ast.Sub()) if isinstance(module.table.parents.get(above), ast.Assign):
+                return self._is_number(above, module)
             case ast.Assign(targets=[ast.Name(id=held)]) if above.value is field:
                 uses = (module.table.parents.get(one) for one in module.table.named.get(held, ()))
                 return any(isinstance(one, ast.Call) and last_name(one.func) in ("int", "range") for one in uses)
@@ -208,7 +214,7 @@ class DeviceAxes:
         name, last = self._callee(call, module), last_name(call.func)
         if name in REPLICATES:
             return Axis(True, module, call)
-        if name in KEYS:
+        if name in KEYS or _is_number_made(call, name):
             return Axis(False, module, call)
         first = call.args[0] if call.args else None
         if name in ("jax.random.split", "jax.random.fold_in"):
@@ -301,10 +307,35 @@ class DeviceAxes:
         return found
 
 
+def _is_number_made(call: ast.Call, name: str) -> bool:
+    """Whether a call makes an array of one number: `jnp.array(0)`, `jnp.float32(1e-3)`, `jnp.zeros(())`."""
+    first = call.args[0] if call.args else None
+    if not name.startswith("jax.numpy."):
+        return False
+    if name.endswith((".zeros", ".ones", ".empty", ".full")):
+        return isinstance(first, ast.Tuple) and not first.elts
+    plain = isinstance(first, ast.Constant) and isinstance(first.value, int | float)
+    return plain and (NUMBERS.search(name) is not None)
+
+
 def _target(call: ast.Call) -> ast.expr | None:
     """What a call restores into: the second argument, or the one of that name."""
     named = (k.value for k in call.keywords if k.arg in ("target", "item", "state"))
     return call.args[1] if len(call.args) > 1 else next(named, None)
+
+
+def _is_renewed(binding: Binding, name: str, module: Module) -> bool:
+    """Whether a call in a loop is given what a name holds, and gives the name its new value."""
+    call = binding.value
+    given = [*call.args, *(k.value for k in call.keywords)] if isinstance(call, ast.Call) else []
+    if not any(isinstance(one, ast.Name) and one.id == name for one in given):
+        return False
+    node = module.table.parents.get(binding.node)
+    while node is not None and not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        if isinstance(node, ast.For | ast.While):
+            return True
+        node = module.table.parents.get(node)
+    return False
 
 
 def _is_field(owner: ast.expr) -> bool:

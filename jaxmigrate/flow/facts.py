@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -281,8 +282,9 @@ class Facts:
         """What the calls of a map pass, with the positions among its parameters; BY_KEYWORD for none."""
         for call in self._replicated.own_calls(found) if found.within is None else ():
             first = 0 if call.receiver is None else 1
-            if not call.is_starred and not self._is_unmapped(call.node, call.module, found):
-                yield from ((one, call.module, number) for number, one in enumerate(call.node.args, first))
+            if not self._is_unmapped(call.node, call.module, found):
+                plain = itertools.takewhile(lambda one: not isinstance(one, ast.Starred), call.node.args)
+                yield from ((one, call.module, number) for number, one in enumerate(plain, first))
                 named = (k.value for k in call.node.keywords if k.arg is not None)
                 yield from ((one, call.module, BY_KEYWORD) for one in named)  # which pmap always splits
 

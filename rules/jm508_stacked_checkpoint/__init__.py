@@ -46,14 +46,25 @@ def check(facts: Facts) -> Iterator[Finding]:
 
 
 def _stacked_part(saved: ast.expr, module: Module, facts: Facts) -> ast.expr:
-    """What is saved, or of a dictionary in sight what has an axis of devices in it."""
+    """What is saved, or of a dictionary or tuple in sight what has an axis of devices in it."""
     above = nearest(saved, module) if isinstance(saved, ast.Name) else None
     held = saved if above is None or above.path else above.value
-    for one in held.values if isinstance(held, ast.Dict) else ():
+    for one in _parts(held):
         axis = facts.device_axes.of(one, module)
         if axis is not None and axis.stacked:
             return one
     return saved
+
+
+def _parts(held: ast.expr | None) -> Iterator[ast.expr]:
+    """What dictionaries and tuples that are written out hold, one in the other, too."""
+    for one in (
+        held.values if isinstance(held, ast.Dict) else held.elts if isinstance(held, ast.Tuple | ast.List) else ()
+    ):
+        if isinstance(one, ast.Dict | ast.Tuple | ast.List):
+            yield from _parts(one)
+        else:
+            yield one
 
 
 def _saved(call: ast.Call, module: Module, facts: Facts) -> Iterator[ast.expr]:
