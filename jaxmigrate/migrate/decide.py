@@ -10,6 +10,7 @@ from typing import Any
 
 from jaxmigrate.migrate.helper import DEFAULT_AXIS, Needs
 from jaxmigrate.migrate.inside import Inside, inside
+from jaxmigrate.migrate.lowered import LOWER_CALL
 from jaxmigrate.migrate.nesting import InPlace, in_place
 from jaxmigrate.migrate.one_device import is_given_one_device, may_give_one_device
 from jaxmigrate.migrate.passed_on import passed_on
@@ -50,7 +51,6 @@ ORDERED = re.compile(  # what gives devices their places, also by a library's fu
     r"\b(axis_index\w*|all_gather\w*|all_to_all|ppermute|pshuffle|pswapaxes|psum_scatter|reduce_scatter"
     r"|bind_rng_to_host_device|process_allgather|kfac_jax|axis_context)\b"
 )
-LOWER_CALL = re.compile(r"\.lower\(\s*[^)\s]")  # with arguments, which str.lower does not take
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from jaxmigrate.migrate.helper import all_devices
 from jaxmigrate.migrate.maps import Array, MapPlan
 from jaxmigrate.migrate.names import FileNames
 from jaxmigrate.migrate.sharing import Shared
-from jaxmigrate.migrate.specs import Specs
+from jaxmigrate.migrate.specs import Specs, display
 from jaxmigrate.program.operations import Code, Marked, Part, code
 
 
@@ -96,9 +96,12 @@ class MapParts:
         Arrays of one device are brought there as pmap does it; what has rows is left to the map.
         """
         found, parts = "", dict[str, str | Part]()
-        if layout:
+        if plan.moves:
+            found += f", in_shardings={self._shardings(plan)}"
+            parts |= {"own_mesh": self.mesh(plan, ""), "axis": self.axis(plan)}
+        elif layout:
             each = ["None" if array.split else "$layout" for array in plan.inputs if not array.static]
-            found += f", in_shardings=({', '.join(each)}{',' if len(each) == 1 else ''})"
+            found += f", in_shardings={display(each)}"
             parts["layout"] = layout
         if plan.static:
             static = str(plan.static[0]) if len(plan.static) == 1 else f"({', '.join(map(str, plan.static))})"
@@ -107,6 +110,12 @@ class MapParts:
             found += ", donate_argnums=$donated"
             parts["donated"] = plan.donated
         return found, parts
+
+    def _shardings(self, plan: MapPlan) -> str:
+        """How all arguments lie on the mesh, once for those that are alike."""
+        named, specs = self.names.of("jax.sharding.NamedSharding"), self.specs(plan)
+        each = [f"{named}($own_mesh, {specs.of(array)})" for array in plan.inputs if not array.static]
+        return each[0] if len({*each}) == 1 else display(each)
 
     def everywhere(self, plan: MapPlan) -> Code:
         """The layout of what is the same on all devices."""
@@ -125,6 +134,7 @@ class MapParts:
             made = code(jit)
         local = self.local(plan, "", specs) if is_local else ""
         outer = [code(local, axis=self.axis(plan))] if local else []
+        outer += [code(self._on_mesh(plan), axis=self.axis(plan))] if plan.on_mesh and is_local else []
         every = [*outer, made]
         if mark is not None:
             every[0] = code("$marked", marked=Marked(mark, every[0]))
@@ -133,8 +143,40 @@ class MapParts:
     def local(self, plan: MapPlan, fun: str = "", named: str = "") -> str | None:
         """The source of what gives a map this process's rows, in programs of several; `named` are its specs.
 
-        Empty where it needs none; None where only the map that chooses its mesh at each call does it.
+        Empty where it needs none; None where only the map that chooses its mesh at each call does it. What brings
+        arguments to the mesh stands between the two.
         """
+        within = self._on_mesh(plan, fun) if fun and plan.on_mesh else fun
+        local = self._host_local(plan, within, named)
+        return within if local == "" and within != fun else local
+
+    def brought(self, plan: MapPlan) -> MapPlan | None:
+        """A map of which a function around it brings all arguments to the mesh; None where they are not all known."""
+        kept = plan.has_own_mesh or plan.static or plan.has_parts or self.shared.own
+        donated = plan.donated is not None and not all(a.split for a in plan.inputs)
+        by_name = self._put_specs(plan) and (plan.by_rows or plan.given_by_keyword or plan.any_keywords)
+        if kept or donated or by_name or not plan.axis_name or any(a.fields for a in plan.everything):
+            return None
+        return replace(plan, moves=False, lays_out=False, own_devices=False, on_mesh=True)
+
+    def _put_specs(self, plan: MapPlan) -> str:
+        """What on_mesh is told of arguments that are not all split along their first axis."""
+        plain = all(array.split and array.axis == 0 for array in plan.inputs)
+        return "" if plain else f", in_specs={self.specs(plan).inputs()}"
+
+    def _on_mesh(self, plan: MapPlan, fun: str = "") -> str:
+        """The source of what brings arguments to the mesh before a map is compiled for it."""
+        name, more = self.shared.name("on_rows" if plan.by_rows else "on_mesh"), self._put_specs(plan)
+        self.shared.needs_puts(specs=bool(more), keywords=plan.given_by_keyword or plan.any_keywords)
+        if self.lowered:
+            self.shared.needs_lower()
+        self.shared.note(plan.axis_name)
+        more += "" if self.shared.one_axis else ", axis_name=$axis"
+        if fun:
+            return f"{name}({fun}{more})"
+        return f"{self.names.of('functools.partial')}({name}{more})" if more else name
+
+    def _host_local(self, plan: MapPlan, fun: str, named: str) -> str | None:
         if plan.own_devices:
             return ""
         if not (self.processes and any(self._is_local(a) or a.local_fields for a in plan.everything)):

@@ -78,7 +78,11 @@ class MapWriter:
         """Adds the operations of a site; False, and nothing is added, where it has no such form."""
         node, seen = plan.site.node, self._with_names_apart(plan)
         kept, kept_elsewhere = len(self.operations), len(self.elsewhere)
-        if seen is None or (plan.lays_out and not self._can_lay_out(plan)):
+        if seen is not None and plan.moves and not self._can_lay_out(plan):
+            seen = self.parts.brought(seen)
+        elif plan.lays_out and not self._can_lay_out(plan):
+            seen = None
+        if seen is None:
             written = False
         elif is_decorator(node, self.module):
             written = self._enclose(seen)
@@ -93,15 +97,18 @@ class MapWriter:
         """Whether a map that brings arguments to all devices can be compiled where it stands, once."""
         node = plan.site.node
         mapped = plan.site.mapped.expression if plan.site.mapped is not None else None
-        if is_decorator(node, self.module) or mapped is None or plan.whole_in or plan.has_parts:
+        if is_decorator(node, self.module) or mapped is None or plan.has_parts or any(a.fields for a in plan.inputs):
+            return False
+        if plan.whole_in and not plan.moves:
             return False
         donated = listed(plan.site, "donate_argnums", self.resolver)
-        if donated is None or not all(i < len(plan.inputs) and plan.inputs[i].split for i in donated):
+        every = plan.inputs * (1 + max(donated or (0,))) if plan.whole_in else plan.inputs
+        if donated is None or not all(i < len(every) and every[i].split for i in donated):
             return False  # whether what was moved is deleted, too, is another question
         again = self.again.repeats(node, mapped) or self.again.place(plan, mapped) is not None
         if again or self.parts.asks(plan):
             return False
-        return not self.places.is_deferred(plan) or self._can_put(plan, mapped)
+        return not self.places.is_deferred(plan) or (not plan.moves and self._can_put(plan, mapped))
 
     def _can_put(self, plan: MapPlan, mapped: ast.expr) -> bool:
         """Whether a function around a map that is made at import can bring its arguments to all devices."""
@@ -323,7 +330,11 @@ class MapWriter:
             self.operations.append(Before(place, own[1]))
             self._direct(plan.around, own[0], wrapped=False)
             return
-        if plan.lays_out and place is not None and not (self.parts.processes or self.parts.shared.has_get_mesh):
+        if (
+            (plan.lays_out or plan.moves)
+            and place is not None
+            and not (self.parts.processes or self.parts.shared.has_get_mesh)
+        ):
             plan = self.above.mesh(plan)  # which is said twice
         said, specs = self.above.specs(plan, wrapped=wrapped, local=True) if place is not None else ({}, "")
         above, parts = list[str](), dict[str, str | Part]()
@@ -343,7 +354,7 @@ class MapWriter:
             above.append(f"{name} = $mapped")
             parts["mapped"] = made
             made = code(name)
-        layout: str | Code = self.parts.everywhere(plan) if plan.lays_out else ""
+        layout: str | Code = self.parts.everywhere(plan) if plan.lays_out and not plan.moves else ""
         if isinstance(layout, Code) and place is not None:
             name = self.above.name(plan, "replicated")
             known = self.above.known(plan, place, name, f"{layout.text} {plan.mesh}")

@@ -20,6 +20,7 @@ from jaxmigrate.migrate.faked import leave_faked
 from jaxmigrate.migrate.imports import imported_names
 from jaxmigrate.migrate.kept import leave_kept, place_of
 from jaxmigrate.migrate.layouts import Chosen, Mapped, choose
+from jaxmigrate.migrate.lowered import LOWER_CALL, may_lower
 from jaxmigrate.migrate.one_process import as_declared
 from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.migrate.plan import Assumed, FilePlan, Plan, SitePlan
@@ -206,6 +207,10 @@ class _ProjectPlanner:
         """The sites of the files, and what is decided of each."""
         beside = self.reachable.texts_beside(self.modules, self.texts)
         around, self.leans = as_declared(surroundings([*self.texts.values(), *beside]), self.options, self.texts)
+        if around.lower:
+            asking = [self.project.module(path) for path, text in self.texts.items() if LOWER_CALL.search(text)]
+            asking += self.reachable.saying(LOWER_CALL, self.modules, self.texts)
+            around = replace(around, lower=may_lower(asking, self.resolver))
         sites: dict[Module, list[MappedSite]] = {}
         decisions: dict[Module, list[Decision]] = {}
         for module in self.modules.values():

@@ -36,14 +36,13 @@ from jaxmigrate.migrate.one_device import Alone, arguments_alone
 from jaxmigrate.migrate.other_devices import uses_other_devices
 from jaxmigrate.migrate.repeated_maps import RepeatedMaps
 from jaxmigrate.migrate.runs_again import RunsAgain
+from jaxmigrate.migrate.shared_functions import definitions, sharing_module
 from jaxmigrate.migrate.shared_module import Location, locations
 from jaxmigrate.migrate.sharing import (
     NAMES,
     Shared,
     Wanted,
-    definitions,
     serves,
-    sharing_module,
     together_wanted,
     with_their_own,
 )
@@ -398,8 +397,14 @@ class ProjectWriter:
             part.layout in ("stacked", "broadcast") for one in choice.arguments for part in one.leaves
         )
         elsewhere = unknown and uses_other_devices(site.module, self.resolver)
-        if elsewhere or lays_out_arguments(site, self.resolver, stacked=unknown):
+        if elsewhere:
             return None  # what is known to be global lies on all devices in their order
+        plan = self._by_layouts(site, choice)
+        moves = plan is not None and lays_out_arguments(site, self.resolver, stacked=unknown)
+        return replace(plan, moves=True) if plan is not None and moves else plan
+
+    def _by_layouts(self, site: MappedSite, choice: SiteChoice | None) -> MapPlan | None:
+        """The map of a site by the layouts of its arrays, or of stacked ones."""
         if choice is not None:
             return of_choice(choice, self.resolver, site.module)
         fixed = (has_fixed_rows(one, module) for one, module in arguments_of(site, self.resolver))

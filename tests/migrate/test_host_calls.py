@@ -81,6 +81,37 @@ def main():
 def main():
     return mapped(lambda x: doubled(x) + jax.lax.psum(x, "b"))(w)
 """,
+    "an argument that has no rows": """@functools.partial(jax.pmap, axis_name="b", in_axes=(0, None, 1), out_axes=1)
+def second(x, scale, y):
+    return jax.lax.pmean(doubled(x) * scale, "b") + y
+
+
+def main():
+    return second(w, jnp.float32(3.0), w.T), second(w, 2.0, x.T)
+""",
+    "arguments by keyword": """@functools.partial(jax.pmap, axis_name="b")
+def second(x, y):
+    return jax.lax.pmean(doubled(x) * y, "b")
+
+
+def main():
+    return second(w, y=w), second(x=w, y=x)
+""",
+    "another function at each call": """def total(k):
+    return jax.pmap(lambda x: jax.lax.psum(doubled(x) * k, "b"), axis_name="b")(w)
+
+
+def main():
+    return [total(k) for k in (1, 2)]
+""",
+    "a dict of maps": """table = {
+    "b": jax.pmap(lambda x, y: doubled(x) + jax.lax.psum(y, "b"), axis_name="b", donate_argnums=1)
+}
+
+
+def main():
+    return table["b"](w, w + 1)
+""",
 }
 FREE = {
     "one axis": "second = jax.pmap(lambda x: doubled(x) + jax.lax.psum(x, 'a'), axis_name='a')\ny = second(w)\n",
@@ -117,13 +148,17 @@ def verdicts() -> dict[tuple[str, str], str]:
 def test_agrees(name: str, layout: str, verdicts: dict[tuple[str, str], str]) -> None:
     after = _fixed(CALLED[name], layout)["main.py"]
     assert "jax.pmap(" not in after
-    assert "def moved(" in after
+    assert "def moved(" not in after, "a map that chooses its mesh at each call"
+    assert "in_shardings=" in after or "on_mesh(" in after or "on_rows(" in after
     assert not verdicts[name, layout], f"{verdicts[name, layout]}\n{after}"
 
 
 @pytest.mark.parametrize("name", FREE)
 def test_maps_that_need_it_not_cost_no_code(name: str) -> None:
-    assert "moved" not in _fixed(FREE[name])["main.py"]
+    after = _fixed(FREE[name])["main.py"]
+    assert "moved" not in after
+    assert "in_shardings" not in after
+    assert "on_mesh(" not in after
 
 
 PLACED = """import jax
@@ -158,6 +193,20 @@ def test_what_lies_on_a_mesh_of_a_librarys_own_is_laid_out_anew(layout: str) -> 
     assert found.verdict == "agrees", found.text[-3000:]
 
 
+FEW = PLACED.replace("jax_utils.replicate(jnp.ones(3))", "jax_utils.replicate(jnp.ones(3), jax.devices()[:4])").replace(
+    "shard(np.arange(48, dtype=np.float32).reshape(16, 3) / 7 + i)", "np.ones((4, 2, 3), np.float32) * i"
+)
+
+
+@pytest.mark.parametrize("layout", ["stacked", "auto"])
+def test_fewer_rows_than_devices_are_laid_out_on_as_many(layout: str) -> None:
+    before = {"main.py": FEW}
+    after = fix_files(before, layout=layout)
+    assert "on_rows(" in after["main.py"]
+    (found,) = run([Program("few", before, after)], flags=UNOPTIMISED)
+    assert found.verdict == "agrees", found.text[-3000:]
+
+
 TRAINER = """import jax
 from lib import doubled
 
@@ -171,6 +220,5 @@ def test_what_does_not_run_with_it_costs_no_code(together: bool) -> None:
     """In a repository of several programs, one that calls the host by a name of the trainer's says nothing of that."""
     called = f"{'import trainer' if together else 'import math'}\n{OPENING}\n\n{CALLED['a function']}"
     after = fix_files({"lib.py": "def doubled(x):\n    return 2 * x\n", "trainer.py": TRAINER, "called.py": called})
-    moved = [path for path in ("trainer.py", "sharding.py") if "moved" in after.get(path, "")]
-    assert bool(moved) is together, after
-    assert any("moved" in text for text in after.values())
+    assert ("on_rows" in after["trainer.py"]) is together, after
+    assert "in_shardings" in after["called.py"] or "on_mesh" in after["called.py"]

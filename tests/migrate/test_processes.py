@@ -187,6 +187,41 @@ if __name__ == "__main__":
     main()
 """
 
+HOST_CALLS = """
+import sys
+import jax
+jax.distributed.initialize(sys.argv[1], 2, int(sys.argv[2]))
+import functools
+import json
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+from jax import lax
+
+
+def doubled(x):
+    return jax.pure_callback(lambda x: np.asarray(x) * 2, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+
+
+@functools.partial(jax.pmap, axis_name="i", donate_argnums=0)
+def step(w, x):
+    return w - 0.1 * lax.pmean(doubled(x) * w, "i"), x.sum()
+
+
+def main():
+    rank, n = jax.process_index(), jax.local_device_count()
+    total = jax.pmap(lambda x, scale: lax.psum(doubled(x) * scale, "k"), axis_name="k", in_axes=(0, None))
+    w, x = jax_utils.replicate(jnp.ones(3)), np.arange(n * 3, dtype=np.float32).reshape(n, 3) / 9 + rank
+    for _ in range(2):
+        w, own = step(w, x)
+    found = [w, own, total(w, 2.0)]
+    print("RESULT", json.dumps([np.asarray(one).tolist() for one in found]))
+
+
+if __name__ == "__main__":
+    main()
+"""
+
 GIVEN_DEVICES = """
 import sys
 import jax
@@ -362,6 +397,14 @@ def test_each_process_has_its_own_of_what_has_no_device_axis(tmp_path: Path) -> 
     (file,) = plan.files
     assert "jax.pmap" not in file.after
     assert run(file.after, tmp_path) == run(SHARED, tmp_path)
+
+
+def test_maps_that_call_the_host_take_rows_of_each_process(tmp_path: Path) -> None:
+    after = fix_files({"program.py": HOST_CALLS}, "stacked")["program.py"]
+    assert "@functools.partial(on_mesh" in after
+    assert "in_shardings=(NamedSharding(" in after
+    assert "shard_map_stacked" not in after
+    assert run(after, tmp_path) == run(HOST_CALLS, tmp_path)
 
 
 def test_fields_of_each_device_lie_over_all_processes(tmp_path: Path) -> None:

@@ -204,7 +204,7 @@ def _mentioned(_it: Interpreter) -> dict[Module, list[tuple[Module, ast.AST, str
 def _mentions(it: Interpreter, source: Module) -> list[tuple[Module, ast.AST, str]]:
     """Where any code that may run with a module names a table of attributes, or what holds the experiment."""
     if source not in _mentioned(it):
-        found = it.reachable.saying(WORDS, source.path)
+        found = it.reachable.saying(WORDS, [source.path])
         _mentioned(it)[source] = [(source, source.tree, UNREAD)] if None in found else []
         _mentioned(it)[source] += [
             (module, node, word)

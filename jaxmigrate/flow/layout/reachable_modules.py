@@ -180,13 +180,17 @@ class ReachableModules:
             return []
         return [self._text(path) for path in sorted(self.graph.together(sources)) if path not in known]
 
-    def saying(self, words: re.Pattern[str], source: Path) -> list[Module | None]:
-        """The modules with some words in them that may run together with one, None for each that is not parsed.
+    def saying(
+        self, words: re.Pattern[str], sources: Collection[Path], known: Collection[Path] = ()
+    ) -> list[Module | None]:
+        """The modules with some words in them that may run together with others, None for each that is not parsed.
 
         Programs that import it hold it, and all that they import; by a string anything may be imported.
         """
-        together = self.graph.together([source])
-        return [self._project.module(path) for path in sorted(together) if words.search(self._text(path))]
+        if len(known) == len(self._texts):
+            return []
+        together = sorted(path for path in self.graph.together(sources) if path not in known)
+        return [self._project.module(path) for path in together if words.search(self._text(path))]
 
     def defining(self, joined: Collection[Path], name: str) -> list[Module]:
         """The modules imported by those that take part, directly or not, in which a class has a method of a name."""

@@ -1,0 +1,347 @@
+"""The source of the functions that the sites of a project share, and of the module where several files find them."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from jaxmigrate.migrate.helper import Names, Needs, all_devices, helper_lines, kept_lines
+from jaxmigrate.migrate.imports import together
+from jaxmigrate.migrate.names import FileNames
+from jaxmigrate.migrate.sharing import NAMES, Wanted, mesh_text, with_their_own
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.operations import Define, Operation
+
+
+def definitions(kinds: Iterable[str], names: FileNames, wanted: Wanted, called: Mapping[str, str]) -> Iterator[str]:
+    """The source of shared functions, as one file says them; `called` are names that it has for some."""
+    every = set(kinds)
+    found = {kind: called.get(kind) or (names.free(NAMES[kind]) if kind in every else NAMES[kind]) for kind in NAMES}
+    for kind in NAMES:
+        if kind in every:
+            text = "\n".join(_LINES[kind](names, wanted))
+            for other, name in found.items():
+                text = text if name == NAMES[other] else re.sub(rf"\b{NAMES[other]}\b", name, text)
+            yield text
+
+
+def sharing_module(path: Path, kinds: Iterable[str], wanted: Wanted, *, combined: bool) -> tuple[str, list[Operation]]:
+    """The imports of a module of shared functions, and the operations that write these."""
+    names = FileNames(Module(path, "", ast.parse("")))
+    texts = list(definitions(with_their_own(kinds, wanted), names, wanted, {}))
+    every = list(names.imports())
+    apart = [one.statement for one in every if one.name and one.asname and not combined]
+    statements = {*together(one.statement for one in every if one.statement not in apart), *apart}
+    standard = sorted(s for s in statements if s.split()[1].partition(".")[0] in sys.stdlib_module_names)
+    others = sorted(statements.difference(standard), key=lambda s: (s.startswith("from"), s))
+    head = "\n".join(standard) + "\n\n" * bool(standard and others) + "\n".join(others)
+    return head, [Define(text) for text in texts]
+
+
+def _axis(wanted: Wanted) -> tuple[str, str]:
+    """What stands for the axis in a function, and the parameter that brings it."""
+    one = wanted.one_axis
+    return (f'"{one}"', "") if one is not None else ("axis_name", "axis_name")
+
+
+def _get_mesh(names: FileNames, wanted: Wanted) -> Iterator[str]:
+    axis, parameter = _axis(wanted)
+    over = f"along {axis}" if not parameter else "along one axis"
+    own = wanted.processes and not wanted.over_all
+    devices = "This process's devices" if own else "All devices"
+    devices += ", process by process," if wanted.by_process and not own else ""
+    yield f"@{names.of('functools.cache')}"
+    yield f"def get_mesh({parameter}):"
+    yield f'    """{devices} {over}; made at the first call."""'
+    yield f"    return {mesh_text(names, axis, processes=wanted.by_process, own=own)}"
+
+
+def _mesh_of(names: FileNames, wanted: Wanted) -> Iterator[str]:
+    axis, parameter = _axis(wanted)
+    jax = names.of("jax")
+    devices = all_devices(jax, processes=wanted.several)
+    yield f"def mesh_of(tree{', ' + parameter if parameter else ''}):"
+    yield '    """The first devices, one for each row of the arrays in tree."""'
+    yield f"    rows, *_ = {jax}.tree.leaves(tree)[0].shape"
+    yield f"    return {names.of('jax.sharding.Mesh')}({devices}[:rows], ({axis},))"
+
+
+def _shard(names: FileNames, wanted: Wanted) -> Iterator[str]:
+    """Copies, since `device_put` may alias its operand, which a later donation would delete."""
+    jax, numpy, jnp = names.of("jax"), names.of("numpy"), names.of("jax.numpy")
+    mesh = "get_mesh()" if wanted.one_axis is not None else "get_mesh(axis_name)"
+    parameter = "" if wanted.one_axis is not None else ", axis_name"
+    yield f"def shard(tree, spec{parameter}):"
+    yield '    """Copies this process\'s arrays to the mesh, split or replicated by spec."""'
+    sharding = f"{names.of('jax.sharding.NamedSharding')}({mesh}, spec)"
+    copied = f"{jnp}.copy(x) if isinstance(x, {jax}.Array) else {numpy}.array(x)"
+    if not (wanted.unlike or wanted.weakly):
+        partial = names.of("functools.partial")
+        yield f"    put = {partial}({jax}.make_array_from_process_local_data, {sharding})"
+        yield f"    return {jax}.tree.map(lambda x: put({copied}), tree)"
+        return
+    yield f"    sharding = {sharding}"
+    yield ""
+    yield "    def put(x):"
+    if wanted.weakly:
+        yield "        if isinstance(x, (int, float, complex)):"
+        yield f"            return {jax}.device_put(x, sharding)  # Python's numbers keep their weak dtypes"
+    if wanted.unlike:
+        yield f"        if isinstance(x, {jax}.Array) and x.is_fully_replicated:"
+        yield "            x = x.addressable_data(0)  # the first device's, where theirs differ"
+    yield f"        x = {copied}"
+    yield f"        return {jax}.make_array_from_process_local_data(sharding, x)"
+    yield ""
+    yield f"    return {jax}.tree.map(put, tree)"
+
+
+def _stack(names: FileNames, wanted: Wanted) -> Iterator[str]:
+    jax, jnp = names.of("jax"), names.of("jax.numpy")
+    axis, parameter = _axis(wanted)
+    spec, sharding = names.of("jax.sharding.PartitionSpec"), names.of("jax.sharding.NamedSharding")
+    one = "x.addressable_data(0)" if wanted.processes else "x"
+    yield f"def stack(tree{', ' + parameter if parameter else ''}):"
+    yield '    """Gives arrays a leading axis with one slice for each device."""'
+    yield f"    mesh = {names.of('jax.sharding.Mesh')}({jax}.local_devices(), ({axis},))"
+    yield ""
+    yield "    def expand(x):"
+    yield f"        x = {jax}.device_put({one}, {sharding}(mesh, {spec}()))"
+    yield f"        split = {sharding}(mesh, {spec}({axis}))"
+    yield f"        copy = {jax}.jit({jnp}.broadcast_to, static_argnums=1, out_shardings=split)"
+    yield "        return copy(x, (mesh.size, *x.shape))"
+    yield ""
+    yield f"    return {jax}.tree.map(expand, tree)"
+
+
+def _prefetch(names: FileNames, wanted: Wanted) -> Iterator[str]:
+    del names, wanted
+    yield "def prefetch(iterator, size):"
+    yield '    """Prefetches size elements to the devices."""'
+    yield "    queue = []"
+    yield "    for element in iterator:"
+    yield "        queue.append(element)"
+    yield "        if len(queue) >= size:"
+    yield "            yield queue.pop(0)"
+    yield "    yield from queue"
+
+
+def _per_device(names: FileNames, wanted: Wanted) -> Iterator[str]:
+    jax, jnp = names.of("jax"), names.of("jax.numpy")
+    wraps = names.of("functools.wraps")
+    spec = names.of("jax.sharding.PartitionSpec") if wanted.with_axes else ""
+    axis = f'"{wanted.one_axis}"' if wanted.one_axis is not None else "None"
+    if not wanted.with_axes:
+        yield "def per_device(fun):"
+        yield '    """Runs fun on the slices of one device, which have no leading axis."""'
+        yield ""
+        yield f"    @{wraps}(fun)"
+        if wanted.block_keywords:
+            yield "    def block(*args, **kwargs):"
+            yield f"        args, kwargs = {jax}.tree.map(lambda x: x.squeeze(0), (args, kwargs))"
+            yield "        out = fun(*args, **kwargs)"
+        else:
+            yield "    def block(*args):"
+            yield f"        out = fun(*{jax}.tree.map(lambda x: x.squeeze(0), args))"
+        yield f"        return {jax}.tree.map(lambda x: {jnp}.expand_dims(x, 0), out)"
+    else:
+        yield f"def per_device(fun, in_specs={spec}({axis}), out_specs={spec}({axis})):"
+        yield '    """Runs fun on the slices of one device, which have no split axis."""'
+        yield ""
+        partial, leaf = names.of("functools.partial"), ", is_leaf=lambda s: s is None" if wanted.with_static else ""
+        yield "    def each(change, spec, part):"
+        yield f"        return {jax}.tree.map(lambda x: change(x, len(spec) - 1), part) if spec else part"
+        yield ""
+        yield f"    @{wraps}(fun)"
+        more = ", **kwargs" if wanted.block_keywords else ""
+        yield f"    def block(*args{more}):"
+        yield f"        args = {jax}.tree.map({partial}(each, {jnp}.squeeze), in_specs, args{leaf})"
+        if more:
+            yield f"        kwargs = {jax}.tree.map(lambda x: x.squeeze(0), kwargs)"
+        yield f"        return {jax}.tree.map({partial}(each, {jnp}.expand_dims), out_specs, fun(*args{more}))"
+    yield ""
+    yield "    return block"
+
+
+def _host_local(names: FileNames, wanted: Wanted) -> Iterator[str]:
+    """JAX's two conversions between this process's rows and the global arrays of a map.
+
+    They leave what is global as it is, and what is the same on all devices stays so. The name of the axis is nothing to
+    arrays, so that one mesh does for all maps whose specs are not said. A mesh that every call gives says by itself
+    whether it has devices of several processes.
+    """
+    given, several = wanted.gives_meshes, wanted.one_axis is None
+    axis = f'"{wanted.one_axis or wanted.default_axis}"'
+    said = [
+        name for name, is_said in (("in_specs", wanted.with_in_specs), ("out_specs", wanted.with_out_specs)) if is_said
+    ]
+    late = bool(said) and (several or wanted.with_mesh)  # a default of a parameter cannot say what comes by another one
+    spec = names.of("jax.sharding.PartitionSpec")
+    parameters = ["mapped", *(["mesh"] if given else [])]
+    parameters += [f"{name}={'None' if late else f'{spec}({axis})'}" for name in said]
+    parameters += [f"axis_name={axis}"] if late and several and not given else []
+    parameters += ["mesh=None"] if wanted.with_mesh and not given else []
+    yield f"def host_local({', '.join(parameters)}):"
+    yield '    """Passes and returns the rows of this process, where there are several."""'
+    if given:
+        yield "    if not mesh.is_multi_process:"
+        yield "        return mapped"
+    mesh = "get_mesh()" if not several else f"get_mesh({'axis_name' if late else axis})"
+    usual = f"{spec}(*mesh.axis_names)" if wanted.with_mesh else f"{spec}({'axis_name' if late and several else axis})"
+    yield from _host_local_call(names, wanted, mesh, usual, late=late)
+
+
+def _host_local_call(names: FileNames, wanted: Wanted, mesh: str, usual: str, *, late: bool) -> Iterator[str]:
+    """The function that host_local returns."""
+    jax, multihost = names.of("jax"), names.of("jax.experimental.multihost_utils")
+    given, kwargs = wanted.gives_meshes, ", **kwargs" if wanted.keywords else ""
+    chosen = wanted.with_mesh and not given
+    yield ""
+    yield f"    @{names.of('functools.wraps')}(mapped)"
+    yield f"    def call(*args{kwargs}):"
+    if chosen:
+        yield f"        own = {mesh} if mesh is None else mesh"
+        usual = usual.replace("mesh", "own")
+    if not given:
+        yield f"        if {'not own.is_multi_process' if chosen else f'{jax}.process_count() == 1'}:"
+        yield f"            return mapped(*args{kwargs})"
+    if not chosen and not given:
+        yield f"        mesh = {mesh}"
+    own = "own" if chosen else "mesh"
+    specs = {
+        name: (f"{name} or {usual}" if late else name) if is_said else usual
+        for name, is_said in (("in_specs", wanted.with_in_specs), ("out_specs", wanted.with_out_specs))
+    }
+    to_global = f"{multihost}.host_local_array_to_global_array"
+    together = bool(kwargs) and not (wanted.with_scalars or wanted.with_in_specs)
+    if together:
+        yield f"        args, kwargs = {to_global}((args, kwargs), {own}, {usual})"
+    elif kwargs:
+        yield f"        kwargs = {to_global}(kwargs, {own}, {usual})"
+    if wanted.with_scalars and wanted.with_in_specs:
+        one = f'to_global(x, {own}, spec) if hasattr(x, "shape") else x'
+        yield f"        to_global = {to_global}"
+        yield ""
+        yield "        def put(spec, part):  # numbers keep their weak dtypes"
+        yield f"            return part if spec is None else {jax}.tree.map(lambda x: {one}, part)"
+        yield ""
+        yield f"        args = {jax}.tree.map(put, {specs['in_specs']}, args, is_leaf=lambda spec: spec is None)"
+    elif wanted.with_scalars:
+        one = f'{to_global}(x, {own}, {usual}) if hasattr(x, "shape") else x'
+        yield f"        args = {jax}.tree.map(lambda x: {one}, args)"
+    elif not together:
+        yield f"        args = {to_global}(args, {own}, {specs['in_specs']})"
+    yield from _host_local_rows(names, wanted, own, specs["out_specs"], f"mapped(*args{kwargs})")
+    yield ""
+    if wanted.with_lower:
+        yield "    call.lower = mapped.lower"
+    yield "    return call"
+
+
+def _host_local_rows(names: FileNames, wanted: Wanted, own: str, spec: str, call: str) -> Iterator[str]:
+    """What becomes of the results of a map: this process's rows of what is split."""
+    jax, to_local = names.of("jax"), f"{names.of('jax.experimental.multihost_utils')}.global_array_to_host_local_array"
+    if wanted.with_out_specs:
+        yield f"        to_local = {to_local}"
+        if wanted.with_replicated:  # by maps that say no specs of their outputs
+            one = f"to_local(x, {own}, s) if s and not x.is_fully_replicated else x"
+            yield ""
+            yield "        def rows(s, part):"
+            yield f"            return {jax}.tree.map(lambda x: {one}, part)"
+            yield ""
+            yield f"        return {jax}.tree.map(rows, {spec}, {call})"
+        else:
+            yield f"        return {jax}.tree.map(lambda s, x: to_local(x, {own}, s) if s else x, {spec}, {call})"
+    elif wanted.with_replicated:
+        yield f"        to_local = {to_local}"
+        one = f"x if x.is_fully_replicated else to_local(x, {own}, {spec})"
+        yield f"        return {jax}.tree.map(lambda x: {one}, {call})"
+    else:
+        yield f"        return {to_local}({call}, {own}, {spec})"
+
+
+def _on_mesh(names: FileNames, wanted: Wanted) -> Iterator[str]:
+    """What jit would refuse beside calls of the host, which pmap lays out itself: arrays of another mesh."""
+    yield from _putting(names, wanted, "on_mesh", "get_mesh($axis)", specs=wanted.put_specs)
+
+
+def _on_rows(names: FileNames, wanted: Wanted) -> Iterator[str]:
+    given = "(args, kwargs)" if wanted.put_keywords else "args"
+    yield from _putting(names, wanted, "on_rows", f"mesh_of({given}, $axis)", specs=False)
+
+
+def _putting(names: FileNames, wanted: Wanted, name: str, mesh: str, *, specs: bool) -> Iterator[str]:
+    jax, named, spec = names.of("jax"), names.of("jax.sharding.NamedSharding"), names.of("jax.sharding.PartitionSpec")
+    axis, parameter = _axis(wanted)
+    usual, mesh = (
+        f"{spec}({axis})",
+        mesh.replace(", $axis" if not parameter else "$axis", parameter).replace("$axis", ""),
+    )
+    parameters = ["mapped"]
+    if specs:
+        parameters.append("in_specs=None" if parameter else f"in_specs={usual}")
+    parameters += ["*", parameter] if parameter else []
+    kwargs = ", **kwargs" if wanted.put_keywords else ""
+    yield f"def {name}({', '.join(parameters)}):"
+    yield '    """Brings arguments to the mesh before the map is compiled for it."""'
+    yield ""
+    yield f"    @{names.of('functools.wraps')}(mapped)"
+    yield f"    def call(*args{kwargs}):"
+    where = f"{named}({mesh}, {usual})"
+    if specs:
+        told = f"in_specs or {usual}" if parameter else "in_specs"
+        where = f"{jax}.tree.map({names.of('functools.partial')}({named}, {mesh}), {told})"
+    yield f"        layout = {where}"
+    if kwargs:
+        yield f"        args, kwargs = {jax}.device_put((args, kwargs), layout)"
+        yield "        return mapped(*args, **kwargs)"
+    else:
+        yield f"        return mapped(*{jax}.device_put(args, layout))"
+    yield ""
+    if wanted.with_lower:
+        yield "    call.lower = mapped.lower"
+    yield "    return call"
+
+
+def _map_stacked(names: FileNames, wanted: Wanted) -> Iterator[str]:
+    needs, found = _of_helper(names, wanted)
+    yield from helper_lines(needs, found)
+
+
+def _kept_map(names: FileNames, wanted: Wanted) -> Iterator[str]:
+    needs, found = _of_helper(names, wanted)
+    yield from kept_lines(needs, found)
+
+
+def _of_helper(names: FileNames, wanted: Wanted) -> tuple[Needs, Names]:
+    """What the map that chooses its mesh needs, and what it calls it."""
+    needs = wanted.chosen_needs
+    assert needs is not None
+    return needs, Names(
+        helper=NAMES["map_stacked"],
+        jax=names.of("jax"),
+        mesh=names.of("jax.sharding.Mesh"),
+        spec=names.of("jax.sharding.PartitionSpec"),
+        sharding=names.of("jax.sharding.NamedSharding") if needs.puts else "",
+        multihost=names.of("jax.experimental.multihost_utils") if needs.processes else "",
+        numpy=names.of("numpy") if needs.processes and needs.in_axes else "",
+        cache=names.of("functools.lru_cache") if needs.again else "",
+        default_axis=wanted.default_axis,
+    )
+
+
+_LINES = {
+    "get_mesh": _get_mesh,
+    "mesh_of": _mesh_of,
+    "shard": _shard,
+    "stack": _stack,
+    "prefetch": _prefetch,
+    "per_device": _per_device,
+    "host_local": _host_local,
+    "on_mesh": _on_mesh,
+    "on_rows": _on_rows,
+    "kept_map": _kept_map,
+    "map_stacked": _map_stacked,
+}
