@@ -43,6 +43,7 @@ def of_choice(choice: SiteChoice, resolver: Resolver, module: Module) -> MapPlan
     outputs = tuple(_of_layout(one) for one in choice.outputs)
     names = names_of(site, resolver, len(inputs), choice.keywords) or _called_names(len(inputs), choice.keywords)
     by_name: tuple[str, ...] = ()
+    calls = near_calls(site, resolver)
     if names is not None and choice.keywords:
         order, by_name = _in_order(names, choice.keywords, site, resolver)
         names, inputs = tuple(names[i] for i in order), tuple(inputs[i] for i in order)
@@ -64,7 +65,8 @@ def of_choice(choice: SiteChoice, resolver: Resolver, module: Module) -> MapPlan
         places=choice.tree.places,
         named=dict(choice.tree.named),
         choice=choice,
-        given_by_keyword=any(call.keywords for call in near_calls(site, resolver)),
+        said=names_said(calls) if names is None else (),
+        given_by_keyword=any(call.keywords for call in calls),
         axis_source=_axis_of_alias(site, resolver),
     )
 

@@ -21,14 +21,15 @@ def wrapper(plan: MapPlan, mapped: str | ast.expr, words: Words, room: int) -> t
 
     `room` is how long a line of its body may be.
     """
-    axis, *others = {array.mapped for array in plan.outputs}
+    axes = [array.mapped for array in plan.outputs]
+    outputs = [f"{OUT}{i}" for i in range(len(axes))] if len({*axes}) > 1 else []
     names = _parameters(plan, mapped)
     if (
         any(a.fields for a in plan.everything)
         or plan.has_parts
-        or others
+        or (outputs and not _is_tuple(plan))
         or names is None
-        or _hides(mapped, names, words)
+        or _hides(mapped, names, words, outputs)
     ):
         return None
     if _is_starred(plan, mapped, names, words, room):
@@ -38,9 +39,18 @@ def wrapper(plan: MapPlan, mapped: str | ast.expr, words: Words, room: int) -> t
     read = {n.id for n in names_in([mapped])} if isinstance(mapped, ast.Lambda) else {*names}
     seen = [a if n in read else Array(split=False) for n, a in zip(names, inputs if names else (), strict=True)]
     lines = _squeezes(seen, names, words)
-    lines += _returns(value, shown, axis, words, room)
+    if outputs:
+        given = [o if a is None else expanded(o, a, words, is_array=False) for o, a in zip(outputs, axes, strict=True)]
+        lines += [f"{', '.join(outputs)} = {value}", f"return {', '.join(given)}"]
+    else:
+        lines += _returns(value, shown, axes[0], words, room)
     signature = ", ".join(names) or f"*{STAR}"
     return "\n".join([f"def $name({signature}):", *(f"    {line}" for line in lines)]), parts
+
+
+def _is_tuple(plan: MapPlan) -> bool:
+    """Whether what is mapped returns a tuple of as many parts as there are outputs."""
+    return not plan.named and (not plan.places or [*plan.places] == [(i,) for i in range(len(plan.outputs))])
 
 
 def _is_starred(plan: MapPlan, mapped: str | ast.expr, names: Sequence[str], words: Words, room: int) -> bool:
@@ -79,13 +89,13 @@ def _parameters(plan: MapPlan, mapped: str | ast.expr) -> tuple[str, ...] | None
     return names if plan.whole_in or len(names) == len(plan.inputs) else None
 
 
-def _hides(mapped: str | ast.expr, names: Sequence[str], words: Words) -> bool:
+def _hides(mapped: str | ast.expr, names: Sequence[str], words: Words, outputs: Sequence[str] = ()) -> bool:
     """Whether a parameter or a name of the function hides another one that it reads."""
     read = {mapped} if isinstance(mapped, str) else {n.id for n in names_in([mapped])}
-    own = {OUT} if names else {OUT, STAR}
+    own = {OUT, *outputs} if names else {OUT, STAR, *outputs}
     needed = {words.jax.partition(".")[0], words.numpy.partition(".")[0]}
     hidden = own if isinstance(mapped, ast.Lambda) else {*own, *names}
-    return bool(hidden & read or {*names} & {*needed, OUT})
+    return bool(hidden & read or {*names} & {*needed, OUT, *outputs})
 
 
 def _squeezes(inputs: Sequence[Array], names: Sequence[str], words: Words) -> list[str]:

@@ -30,6 +30,18 @@ ADD, N = add, COUNT()
 RESULT = main(Model(), 2.0)
 """
 
+UNLIKE = """
+class Model:
+    def step(self, scale, x):
+        return lax.psum(x, "i"), {"x": x * scale}, x[:, None] + jnp.arange(3.0)
+
+def main(model, scale):
+    step = jax.pmap(model.step, "i", in_axes=(None, 0), out_axes=(None, 0, 1))
+    return step(scale, X), COUNT()
+
+RESULT = main(Model(), 2.0)
+"""
+
 FIXED = """
 def main():
     few = jnp.arange(3.0)
@@ -109,6 +121,13 @@ def test_a_wrapper_of_pmap_takes_what_its_calls_give() -> None:
 def test_a_function_under_a_new_name_keeps_its_parameters_below_each_other() -> None:
     after = fix_files({"main.py": ALIGNED})["main.py"]
     assert f"def step_per_device(model: str, state: dict,\n{' ' * len('def step_per_device(')}batch: dict)" in after
+
+
+def test_results_with_unlike_axes_are_put_back_one_by_one() -> None:
+    after = fix_files({"main.py": HEAD + UNLIKE})["main.py"]
+    assert "def per_device(" not in after
+    assert "out0, out1, out2 = bound_step(scale, X)\n" in after
+    agree(HEAD + UNLIKE, after)
 
 
 @pytest.mark.parametrize(
