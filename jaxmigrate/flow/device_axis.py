@@ -61,6 +61,7 @@ class DeviceAxes:
     resolver: Resolver
     stepped: Mapping[ast.Call, Collection[int]]
     _known: dict[ast.expr, Axis | None] = made(factory=dict)
+    _tried: dict[ast.expr, tuple[Axis | None, int]] = made(factory=dict)  # with the depth, from which less is followed
 
     def of(self, node: ast.expr, module: Module) -> Axis | None:
         """Whether a value has a device axis; None if that is not known."""
@@ -72,6 +73,15 @@ class DeviceAxes:
     def _of(self, node: ast.expr, module: Module, given: Given, depth: int) -> Axis | None:
         if depth > DEEPEST:
             return None
+        if given is not NOTHING:
+            return self._found(node, module, given, depth)
+        held, tried = self._tried.get(node, (None, DEEPEST + 1))
+        if held is None and depth < tried:
+            held = self._found(node, module, given, depth)
+            self._tried[node] = held, depth
+        return held
+
+    def _found(self, node: ast.expr, module: Module, given: Given, depth: int) -> Axis | None:
         match node:
             case ast.Name():
                 return self._name(node, module, given, depth)
