@@ -39,6 +39,12 @@ def named(*words: str) -> frozenset[str]:
     return frozenset([name for word in words for name in names[word]])
 
 
+@cache
+def last_of_all() -> frozenset[str]:
+    """What stands behind the last dot of all names that the table knows."""
+    return frozenset([name.rpartition(".")[2] for some in _table()[0].values() for name in some])
+
+
 def the(word: str) -> str:
     """The full name of the one function that has a word."""
     names = _table()[0][word]

@@ -92,3 +92,99 @@ def main(batches, mesh):
 @pytest.mark.parametrize(("target", "found"), [("thread_resources.env", "replicated"), ("thread_resources", "stacked")])
 def test_entering_a_mesh_by_hand_changes_no_map(target: str, found: str) -> None:
     assert layouts(plan({"main.py": IN_FORCE.format(target=target)}, "auto"))[0][0] == found
+
+
+SETTING = """\
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+from flax.training.common_utils import shard
+
+X = np.sin(np.arange(48, dtype=np.float32)).reshape(16, 3)
+{setting}
+
+
+def step(w, x):
+    grad = jax.grad(lambda w: jnp.mean((x @ w) ** 2))(w)
+    return w - 0.1 * jax.lax.pmean(grad, "i")
+
+
+p_step = jax.pmap(step, axis_name="i")
+w = jax_utils.replicate(jnp.ones(3))
+for _ in range(2):
+    w = p_step(w, shard(X))
+RESULT = np.asarray(jax_utils.unreplicate(w)).tolist()
+"""
+
+
+@pytest.mark.parametrize("setting", ["np.verbose = True", "jax.patience: int = -1", "jnp.note = 'run 3'"])
+def test_a_number_put_into_a_library_is_no_function(setting: str) -> None:
+    program = {"main.py": SETTING.format(setting=setting)}
+    found = plan(program, "auto")
+    assert layouts(found) == (["replicated", "split"], ["replicated"])
+    before, after = both(setting, program, found)
+    assert (before["error"], after["error"]) == ("", "")
+    assert before["result"] == after["result"]
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "jax.nn.relu.__wrapped__ = 0",
+        "np.verbose = print",
+        "jnp.ndarray.__array_priority__ = 3",
+        "np.ndarray = 3",
+        "jax_utils.replicate = None",
+        "jax.lax.pmean = 1",
+        "if jax.process_index() == 0:\n    np.pi = 3.0",
+        "jnp.pi = float(jax.process_index())",
+        "np.interval = jax.device_count",
+        "np.float32 = np.float64",
+    ],
+)
+def test_what_may_be_more_than_a_setting_is_patched(setting: str) -> None:
+    assert set(layouts(plan({"main.py": SETTING.format(setting=setting)}, "auto"))[0]) == {"stacked"}
+
+
+PRIVATE = """\
+import contextlib
+
+import jax
+import jax.numpy as jnp
+from flax import jax_utils
+from flax.training.common_utils import shard
+
+
+@contextlib.contextmanager
+def watched(compile_step):
+    before = jax._src.compiler.{name}
+    jax._src.compiler.{name} = compile_step
+    try:
+        yield
+    finally:
+        jax._src.compiler.{name} = before
+
+
+def main(batches):
+    p_step = jax.pmap(lambda w, x: w - jax.lax.pmean(x.mean(0), "i"), axis_name="i")
+    w = jax_utils.replicate(jnp.ones(3))
+    for x in batches:
+        w = p_step(w, shard(x))
+    return jax_utils.unreplicate(w)
+"""
+
+
+def test_private_parts_of_a_library_are_taken_to_leave_maps_alone_and_are_named() -> None:
+    program = {"main.py": PRIVATE.format(name="backend_compile")}
+    assert layouts(plan(program, "auto"))[0][0] == "stacked"
+    found = plan(program)
+    assert layouts(found)[0][0] == "replicated"
+    told = [one.says for site in found.sites for one in site.assumed]
+    assert "monkeypatching `jax._src.compiler.backend_compile` does not affect this mapped function" in told
+
+
+@pytest.mark.parametrize("name", ["pmean", "psum", "replicate"])
+def test_what_the_program_calls_itself_is_not_taken_to_stay_what_it_is(name: str) -> None:
+    program = PRIVATE.format(name=name).replace("x.mean(0)", "jax.lax.psum(x.mean(0), 'i') / 8")
+    assert layouts(plan({"main.py": program}))[0][0] == "stacked"

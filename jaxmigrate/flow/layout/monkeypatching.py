@@ -31,7 +31,7 @@ from jaxmigrate.flow.layout.values import (
     Stage,
 )
 from jaxmigrate.flow.variance.library import change
-from jaxmigrate.program.library import named
+from jaxmigrate.program.library import last_of_all, named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Class, Function, ModuleValue, Partial
@@ -45,6 +45,7 @@ SETTINGS = "jax.config"
 MESHES_IN_FORCE = named("mesh-in-force")
 DRAWS = named("draws")
 PATCHES = ("unittest.mock.patch", "mock.patch", "pytest.MonkeyPatch")
+DATA_TYPES = frozenset({"ndarray", "dtype"})
 SETS = frozenset({"setattr", "__setattr__"})
 
 
@@ -55,7 +56,7 @@ def note_stored(it: Interpreter, owner: Abstract, name: str, value: Abstract, no
             case Class() | Mod():
                 replaces = _replaces(it, item, name, _has_function(value))
             case Ext() | Function() | Site() | MethodSite() | Bound() | Padded() | Stage() | Method():
-                if not _is_setting(item, value):
+                if not (_is_setting(item, value) or _is_plain_setting(item, name, node, frame)):
                     _in_library(it, item, name, node, frame)
                 continue
             case Obj():  # which is followed
@@ -158,6 +159,22 @@ def _is_setting(item: object, value: Abstract) -> bool:
     return item.name in MESHES_IN_FORCE or item.name == SETTINGS or item.name.startswith(f"{SETTINGS}.")
 
 
+def _is_plain_setting(item: object, name: str, node: ast.AST, frame: Frame) -> bool:
+    """Whether a literal is put into a module of a library: `tqdm.monitor_interval = 0`, which is no function.
+
+    It is the same number for all devices, and for all processes where each runs the statement. What the program may
+    call, or what classes look up by themselves, is more than a setting.
+    """
+    value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
+    if isinstance(value, ast.UnaryOp):
+        value = value.operand
+    if not (isinstance(item, Ext) and isinstance(value, ast.Constant)) or value.value is None:
+        return False
+    of_class = any(part[:1].isupper() or part.startswith("__") for part in (*item.name.split("."), name))
+    certain = node in frame.module.tree.body
+    return certain and not of_class and name not in last_of_all() | DATA_TYPES
+
+
 def _in_library(it: Interpreter, item: object, name: str, node: ast.AST, frame: Frame) -> None:
     """Sets an attribute of something outside the project: what goes by that name is not what it was."""
     if isinstance(item, Function) and (not name.startswith("__") or name in TOLD):
@@ -176,8 +193,14 @@ def _in_library(it: Interpreter, item: object, name: str, node: ast.AST, frame: 
 
 
 def _is_granted(it: Interpreter, name: str, node: ast.AST, module: Module) -> bool:
-    """Whether what replaces a function that draws numbers may be taken to draw such numbers as well."""
-    return name in DRAWS and it.trust.grants("never-replaced", name, "", module, node) is not None
+    """Whether what replaces a function may be taken to do what that does, as far as numbers go.
+
+    So a function that draws numbers draws such numbers as well, and what a library keeps to itself, as how it compiles
+    and what it logs, has no part in what is computed.
+    """
+    *owners, last = name.split(".")
+    private = any(one.startswith("_") for one in owners) and last not in last_of_all()
+    return (name in DRAWS or private) and it.trust.grants("never-replaced", name, "", module, node) is not None
 
 
 def _note(it: Interpreter, name: str, node: ast.AST, module: Module) -> None:
