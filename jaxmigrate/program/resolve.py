@@ -492,9 +492,17 @@ class Resolver:
             current = pending.pop(0)
             if current not in line:
                 line.append(current)
-                bases = [v for base in current.node.bases for v in self.values(base, current.module)]
+                bases = [v for base in current.node.bases for v in self._base(base, current.module)]
                 pending.extend(base for base in bases if isinstance(base, Class))
         return line
+
+    def _base(self, node: ast.expr, module: Module) -> Values:
+        """What a base of a class stands for: of `Queue[Item]` the generic class, where it gives itself."""
+        if not isinstance(node, ast.Subscript):
+            return self.values(node, module)
+        generic = [v for v in self.values(node.value, module) if isinstance(v, Class)]
+        made_by = (v.module.table.own_scope[v.node].bindings for v in generic)
+        return tuple(generic) if not any("__class_getitem__" in names for names in made_by) else ()
 
     def bases(self, cls: Class) -> Iterator[Value]:
         """What the bases of a class stand for, and those of its bases that the project holds."""

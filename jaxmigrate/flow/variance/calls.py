@@ -13,6 +13,7 @@ from jaxmigrate.flow.variance import (
     methods,
     objects,
     out_of_sight,
+    side_effects,
     statements,
     transforms,
 )
@@ -167,7 +168,7 @@ def _anything(
     cause = run.cause(_label(node), node)
     everything = replace(union([*arguments.all(), replace(function, callee=None)]), gradient=keeps_gradients)
     for one in arguments.all():
-        if one.places:
+        if one.places and not side_effects.only_gives(run, _label(node)):
             run.change(one, unsure(everything, cause))
     return unsure(replace(everything, places=reachable(arguments)), cause)
 

@@ -7,7 +7,15 @@ import ast
 import re
 from collections.abc import Callable, Sequence
 
-from jaxmigrate.flow.variance import escaping_callbacks, means, networks, objects, out_of_sight, transforms
+from jaxmigrate.flow.variance import (
+    escaping_callbacks,
+    means,
+    networks,
+    objects,
+    out_of_sight,
+    side_effects,
+    transforms,
+)
 from jaxmigrate.flow.variance.callees import Method, Pure, Transformed
 from jaxmigrate.flow.variance.frames import Arguments, Frame, fresh, reachable
 from jaxmigrate.flow.variance.lattice import (
@@ -101,7 +109,8 @@ def call(
     run.derived |= name in DEFINERS and any(one.level != Level.NO for one in arguments.all())
     if name in CASES and not (name in OVERRIDABLE and _is_overridden(run, name)):
         return CASES[name](run, receiver, arguments, node, frame)
-    if name in MUTATORS and _is_container(receiver, name, arguments):
+    seen = name in MUTATORS and _is_container(receiver, name, arguments)
+    if seen and not side_effects.changes_nothing(run, name, receiver, node, frame):
         return _mutate(run, receiver, name, arguments, node, frame)
     return _unseen(run, receiver, name, arguments, node, frame)
 
