@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from jaxmigrate.flow.layout.choices import OpChoice
-from jaxmigrate.flow.layout.idioms import CONSTANTS, TILES, Idioms, shape_of_constant
+from jaxmigrate.flow.layout.idioms import CONSTANTS, LEADING, PATTERN, TILES, Idioms, pattern_sides, shape_of_constant
 from jaxmigrate.flow.layout.model import Op
 from jaxmigrate.flow.layout.objects import REPLACES
 from jaxmigrate.flow.layout.operations import COPIED, OBSERVED, PRESUMED, WITHIN, is_converted, is_fetched
@@ -248,6 +248,8 @@ class ArrayWriter:
                 yield from self._merge(choice)
             case "split" if op.form in ("sizes", "product"):
                 yield from self._sized(choice)
+            case "split" if op.form in (LEADING, PATTERN):
+                yield from self._rearranged(choice)
             case "inner":
                 assert isinstance(op.node, ast.Subscript)
                 yield DropIndex(op.node, 0)
@@ -386,6 +388,25 @@ class ArrayWriter:
         names.insert(len(op.node.args) - len(sizes), one)
         reshaped = self.placed(f"$f({', '.join(names)})", "$P($axis)", choice.axis)
         yield Replace(op.node, self._code(reshaped, f=op.node.func, **given, **parts))
+
+    def _rearranged(self, choice: OpChoice) -> Iterator[Operation]:
+        """`rearrange(x, "(d b) c -> d b c", d=n)`: the first two axes stay one."""
+        op = choice.op
+        assert isinstance(op.node, ast.Call)
+        split, pattern = "$P($axis)", op.node.args[1]
+        assert isinstance(pattern, ast.Constant)
+        idioms = Idioms(self.resolver)
+        if op.form == LEADING and (
+            idioms.makes_array(op.operand, self.module) or idioms.is_array(op.operand, self.module)
+        ):
+            yield Replace(op.node, self._code(self.placed("$x", split, choice.axis), x=op.operand))
+            return
+        sides = pattern_sides(str(pattern.value))
+        assert sides is not None
+        before, (devices, rows, *rest) = sides
+        joined = " ".join([*before, "->", f"({devices} {rows})", *rest])
+        yield Replace(op.node, self._code(self.placed("$itself", split, choice.axis)))
+        yield Replace(pattern, code(f"{self.quote}{joined}{self.quote}"))
 
     @staticmethod
     def _one_size(op: Op, sizes: Sequence[ast.expr]) -> tuple[str, dict[str, str | Part]]:

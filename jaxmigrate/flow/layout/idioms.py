@@ -55,8 +55,12 @@ ARRAYS = frozenset(
 KEYS = frozenset({"PRNGKey", "bernoulli", "fold_in", "key", "normal", "randint", "split", "uniform"})
 NEW_AXES = ("jax.numpy.newaxis", "numpy.newaxis")
 ONE_KEY = frozenset(f"jax.random.{name}" for name in ("PRNGKey", "fold_in", "key"))
-OF_OTHER_SIZES = frozenset({"sizes", "product", "same", "wider"})  # shapes that do not come from the array itself
+OF_OTHER_SIZES = frozenset(
+    {"sizes", "product", "same", "wider", "pattern"}
+)  # shapes that do not come from the array itself
 RESHAPES = named("reshapes")
+REARRANGES = named("rearranges")
+LEADING, PATTERN = "leading", "pattern"  # of `"(d b) ... -> d b ..."`, and of patterns that do more
 DECLARED: dict[Declared, Kind] = {"replicates": "replicate", "splits": "split", "unreplicates": "first"}
 FLAX_FILES = {"flax/jax_utils.py": "flax.jax_utils", "flax/training/common_utils.py": "flax.training.common_utils"}
 
@@ -195,6 +199,8 @@ class Idioms:
             return self._broadcast(node.args[0], node.args[1], name, module)
         if name in LEADINGS and len(node.args) == 2 and not node.keywords:
             return self._leading(node.args[0], node.args[1], name, module)
+        if name in REARRANGES:
+            return self._rearranged(node, module)
         if name in REPLICATES | SPLITS | FIRSTS | FETCHED_FIRSTS:
             return self.of_library(node, name, module)
         return self.declared(node, name)
@@ -300,6 +306,18 @@ class Idioms:
                 return Idiom("replicate", one, name) if self.is_count(count, module) else None
         return None
 
+    def _rearranged(self, node: ast.Call, module: Module) -> Idiom | None:
+        """`einops.rearrange(x, "(d b) ... -> d b ...", d=n)`: an axis of all devices in front, and another behind it."""
+        match node.args:
+            case [array, ast.Constant(value=str(pattern))] if (sides := pattern_sides(pattern)) is not None:
+                (devices, rows, *rest), before = sides[1], sides[0]
+                count = next((k.value for k in node.keywords if k.arg == devices), None)
+                if count is None or not self.is_count(count, module):
+                    return None
+                is_leading = before == [f"({devices}", f"{rows})", *rest]
+                return Idiom("split", array, LEADING if is_leading else PATTERN)
+        return None
+
     def _leading(self, array: ast.expr, sizes: ast.expr, name: str, module: Module) -> Idiom | None:
         """`lax.broadcast(x, (n,))`, which puts the sizes before those that an array has."""
         match sizes:
@@ -377,6 +395,8 @@ class Idioms:
         found = self.of_array(returned, function.module)
         if found is None or not (isinstance(found.operand, ast.Name) and found.operand.id == name):
             return None
+        if found.form == LEADING:
+            return Idiom(found.kind, found.operand, "reshape")
         return None if found.form in OF_OTHER_SIZES else found
 
     def of_helper(self, function: Function) -> Idiom | None:
@@ -393,7 +413,7 @@ class Idioms:
 
     def _of_helper_body(self, returned: ast.Call, name: str, function: Function) -> Idiom | None:
         found = self.of_array(returned, function.module)
-        if found is not None and found.form in OF_OTHER_SIZES:
+        if found is not None and found.form in OF_OTHER_SIZES | {LEADING}:  # which also take a list of arrays
             return None
         if found is None and len(returned.args) == 2 and not returned.keywords:
             mapped, tree = returned.args
@@ -466,6 +486,14 @@ class Idioms:
                 known, rest = (left, right) if isinstance(right, ast.Constant) else (right, left)
                 return isinstance(rest, ast.Constant) and rest.value == len(others) and self.is_count(known, module)
         return False
+
+
+def pattern_sides(pattern: str) -> tuple[list[str], list[str]] | None:
+    """The axes of both sides of a pattern of einops whose result begins with two axes that have names."""
+    before, arrow, after = pattern.partition("->")
+    sides = before.split(), after.split()
+    named_first = len(sides[1]) > 1 and all(one.isidentifier() for one in sides[1][:2])
+    return sides if arrow and named_first and "->" not in after else None
 
 
 def _fetched_first(node: ast.Call) -> Idiom | None:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.identities import given_back
-from jaxmigrate.flow.layout.idioms import SPLITS
+from jaxmigrate.flow.layout.idioms import REARRANGES, SPLITS
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame
 from jaxmigrate.flow.layout.values import Abstract, Dct, Nothing, Numpys, Ref, Seq, Tup, is_tracked, numpys_in
@@ -89,7 +89,7 @@ def _call_gives_jaxs(
             return bool(mapped) and all(
                 _call_gives_jaxs(it, one, arguments[0], arguments[1:], module, depth - 1) for one in mapped
             )
-        case External(name=name) if name in SPLITS:
+        case External(name=name) if name in SPLITS | REARRANGES:
             return bool(arguments) and _gives_jaxs(it, arguments[0], module, depth - 1)
         case External(name=name):
             return not name.startswith("numpy.") and name not in FETCHES

@@ -9,7 +9,7 @@ from dataclasses import replace
 from jaxmigrate.flow.layout import class_index, numpys
 from jaxmigrate.flow.layout.buffers import is_written
 from jaxmigrate.flow.layout.causes import Stacked
-from jaxmigrate.flow.layout.idioms import CONSTANTS, OF_ARRAY, REPLICATES, UNREPLICATE, Idiom, Kind
+from jaxmigrate.flow.layout.idioms import CONSTANTS, LEADING, OF_ARRAY, PATTERN, REPLICATES, UNREPLICATE, Idiom, Kind
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Op
 from jaxmigrate.flow.layout.values import (
@@ -234,7 +234,7 @@ def make(
     op.numpys = Numpys.NO if form in (OBSERVED, PRESUMED) else numpys.made(it, node, frame.module)
     if node in it.operations.twice:
         it.changed |= group.block(beside)
-    written = form in ("reshape", "sizes", "product", "wider") or "numpy." in form
+    written = form in ("reshape", "sizes", "product", "wider", LEADING, PATTERN) or "numpy." in form
     leaf = written or form in CONSTANTS or it.idioms.makes_array(operand, frame.module)
     viewed = kind == "split" or form == "numpy.broadcast_to"
     if viewed and is_written(it, operand, frame.module):
