@@ -1,30 +1,26 @@
 """A stand-in for einops, which is not installed: named axes that are split, moved and joined."""
 
+from __future__ import annotations
+
 import math
 import re
+from typing import Any
 
 import numpy as np
 
-
-def _groups(side):
-    found = re.findall(r"\(([^)]*)\)|(\S+)", side)
-    return [(inner.split() if not alone else [alone]) for inner, alone in found]
+Axes = list[list[str]]
 
 
-def rearrange(tensor, pattern, **sizes):
+def rearrange(tensor: Any, pattern: str, **sizes: int) -> Any:
     """The axes of `tensor`, or of a list of arrays with one in front, in another order."""
     if isinstance(tensor, list):
         tensor = np.stack(tensor)
-    before, after = (_groups(side) for side in pattern.split("->"))
-    rest = tensor.ndim - len(before) + 1 if ["..."] in before else 0
-    names = [f"*{i}" for i in range(rest)]
-
-    def whole(groups):
-        return [one for group in groups for one in ([[n] for n in names] if group == ["..."] else [group])]
-
-    before, after = whole(before), whole(after)
+    given, wanted = (_groups(side) for side in pattern.split("->"))
+    count = tensor.ndim - len(given) + 1 if ["..."] in given else 0
+    rest: Axes = [[f"*{i}"] for i in range(count)]
+    before, after = _whole(given, rest), _whole(wanted, rest)
     assert len(before) == tensor.ndim, (pattern, tensor.shape)
-    for size, group in zip(tensor.shape, before):
+    for size, group in zip(tensor.shape, before, strict=True):
         unknown = [name for name in group if name not in sizes]
         assert len(unknown) <= 1, pattern
         for name in unknown:
@@ -32,6 +28,14 @@ def rearrange(tensor, pattern, **sizes):
         assert math.prod(sizes[name] for name in group) == size, (pattern, tensor.shape)
     flat = [name for group in before for name in group]
     split = tensor.reshape(tuple(sizes[name] for name in flat))
-    order = [name for group in after for name in group]
-    moved = split.transpose(tuple(flat.index(name) for name in order))
+    moved = split.transpose(tuple(flat.index(name) for group in after for name in group))
     return moved.reshape(tuple(math.prod(sizes[name] for name in group) for group in after))
+
+
+def _groups(side: str) -> Axes:
+    found = re.findall(r"\(([^)]*)\)|(\S+)", side)
+    return [[alone] if alone else inner.split() for inner, alone in found]
+
+
+def _whole(groups: Axes, rest: Axes) -> Axes:
+    return [one for group in groups for one in (rest if group == ["..."] else [group])]
