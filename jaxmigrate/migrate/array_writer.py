@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from jaxmigrate.flow.layout.choices import OpChoice
+from jaxmigrate.flow.layout.drawn_rows import sizes_behind
 from jaxmigrate.flow.layout.idioms import CONSTANTS, LEADING, PATTERN, TILES, Idioms, pattern_sides, shape_of_constant
 from jaxmigrate.flow.layout.model import Op
 from jaxmigrate.flow.layout.objects import REPLACES
@@ -234,6 +235,10 @@ class ArrayWriter:
         op = choice.op
         split = "$P($axis)"
         match op.kind:
+            case "split" if op.form == OBSERVED and (behind := self._drawn(op.node)) is not None:
+                sizes = ", ".join(["-1", *(f"$s{i}" for i in range(len(behind)))])
+                text = self.placed(f"$itself.reshape({sizes})", split, choice.axis)
+                yield Replace(op.node, self._code(text, **{f"s{i}": ast.unparse(s) for i, s in enumerate(behind)}))
             case "replicate" | "split" if op.form in (OBSERVED, PRESUMED):
                 yield Replace(op.node, self._code(self._entered(choice)))
             case "replicate" if op.form in CONSTANTS:
@@ -278,6 +283,10 @@ class ArrayWriter:
                 yield self._put(op)
             case _:
                 yield from self._first(choice)
+
+    def _drawn(self, node: ast.expr) -> list[ast.expr] | None:
+        """The sizes behind the first two of what an expression draws; None where it does something else."""
+        return sizes_behind(Idioms(self.resolver), node, self.module)
 
     def _merge(self, choice: OpChoice) -> Iterator[Operation]:
         """`x.reshape(-1, *x.shape[2:])`, which is the array itself; of several processes each takes its own rows.

@@ -30,11 +30,13 @@ class Making:
         calls: How often mapped functions were called with what it made; 0 where no run showed it.
         of: What it made that of, bit for bit: its first argument, the object whose method it is, or nothing that
             was seen, so that what it made has to be taken apart again.
+        proven: The source shows it.
     """
 
     way: Way
     calls: int
     of: str = ""
+    proven: bool = False
 
 
 @record

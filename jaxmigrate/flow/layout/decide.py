@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection
 from jaxmigrate.flow.layout import buffers, read_only_copies
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.choices import Layouts, all_stacked
+from jaxmigrate.flow.layout.drawn_rows import drawn
 from jaxmigrate.flow.layout.engine import TRANSFERS, follow
 from jaxmigrate.flow.layout.grades import graded
 from jaxmigrate.flow.layout.idioms import Idioms
@@ -32,27 +33,21 @@ TOO_LARGE = Stacked.NOT_FOLLOWED.reason(
 def layouts(code: HostCode, setup: Setup, trust: Trust) -> Layouts:
     """Follows stacked arrays through host code; what is trusted counts where a proof is missing."""
 
-    def followed(trust: Trust) -> tuple[Layouts, Interpreter | None]:
-        interpreter = Interpreter(TRANSFERS, code, Idioms(code.resolver, trust))
-        if not follow(interpreter):
-            return all_stacked(code.sites, TOO_LARGE), None
-        return _decided(interpreter, lambda: Solution(interpreter, setup)), interpreter
-
     def found(trust: Trust) -> tuple[Layouts, bool]:
-        decided, interpreter = followed(trust)
+        decided, interpreter, trust = _with_draws(code, setup, trust)
         for _ in range(MOST_ROUNDS if trust.likely and interpreter is not None else 0):
             assert interpreter is not None
             wider = trust.presuming(presumed(interpreter, decided))
             if wider.presumed == trust.presumed:
                 break
-            again, other = followed(wider)
+            again, other = _followed(code, setup, wider)
             if other is None or not again.is_at_least(decided):
                 break
             decided, interpreter, trust = again, other, wider
         if trust.likely and interpreter is not None:
             wider = trust.presuming(presumed(interpreter, decided, flowing=True))
             if wider.presumed != trust.presumed:
-                again, other = followed(wider)
+                again, other = _followed(code, setup, wider)
                 if other is not None and again.is_at_least(decided):
                     decided, interpreter = again, other
         return decided, interpreter is not None and interpreter.leans
@@ -67,6 +62,26 @@ def layouts(code: HostCode, setup: Setup, trust: Trust) -> Layouts:
                 "following the program failed; please report it",
             ),
         )
+
+
+def _followed(code: HostCode, setup: Setup, trust: Trust) -> tuple[Layouts, Interpreter | None]:
+    """The layouts of a program, and what followed it; none where it is too large."""
+    interpreter = Interpreter(TRANSFERS, code, Idioms(code.resolver, trust))
+    if not follow(interpreter):
+        return all_stacked(code.sites, TOO_LARGE), None
+    return _decided(interpreter, lambda: Solution(interpreter, setup)), interpreter
+
+
+def _with_draws(code: HostCode, setup: Setup, trust: Trust) -> tuple[Layouts, Interpreter | None, Trust]:
+    """The same with what is drawn for all devices, where no array loses its layout for it."""
+    decided, interpreter = _followed(code, setup, trust)
+    rows = drawn(interpreter, decided) if interpreter is not None else None
+    if rows:
+        wider = trust.presuming(rows)
+        again, other = _followed(code, setup, wider)
+        if other is not None and again.is_at_least(decided):
+            return again, other, wider
+    return decided, interpreter, trust
 
 
 def _decided(it: Interpreter, solve: Callable[[], Solution]) -> Layouts:

@@ -307,7 +307,7 @@ class Idioms:
         return None
 
     def _rearranged(self, node: ast.Call, module: Module) -> Idiom | None:
-        """`einops.rearrange(x, "(d b) ... -> d b ...", d=n)`: an axis of all devices in front, and another behind it."""
+        """`einops.rearrange(x, "(d b) ... -> d b ...", d=n)`: an axis of all devices in front of another."""
         match node.args:
             case [array, ast.Constant(value=str(pattern))] if (sides := pattern_sides(pattern)) is not None:
                 (devices, rows, *rest), before = sides[1], sides[0]

@@ -103,7 +103,7 @@ def _idiom(it: Interpreter, making: Making, node: ast.Call, frame: Frame) -> Idi
 
 def _form(making: Making) -> str:
     """How what comes from out of sight is entered: with a check of its axes where no run has shown that it has them."""
-    return OBSERVED if making.calls else PRESUMED
+    return OBSERVED if making.calls or making.proven else PRESUMED
 
 
 def _entered(it: Interpreter, idiom: Idiom, making: Making, node: ast.expr, fact: Fact, frame: Frame) -> Abstract:
@@ -113,6 +113,8 @@ def _entered(it: Interpreter, idiom: Idiom, making: Making, node: ast.expr, fact
     result = operations.make(it, kind, of, node, idiom.operand, idiom.form, frame)
     if idiom.form in (OBSERVED, PRESUMED) and isinstance(result, Ref):
         it.changed |= result.group.flatten()  # it is converted as a whole
+    if making.proven:
+        return result
     declared: Declared = "replicates" if kind == "replicate" else "splits"
     text = shortened(node.func if isinstance(node, ast.Call) else node)
     name = _name_of(it, node, frame.module) if idiom.form == "tree" else ""

@@ -68,7 +68,7 @@ def presumed(it: Interpreter, found: Layouts, *, flowing: bool = False) -> Obser
             if way == "split" and (unmade or flows) and not _is_row(it, place, call.module):
                 given[site_of(call.site, it.sites[call.site].module), index] = Making("split", 0)
             elif way == "replicate":
-                made |= {spot: Making("replicate", 0) for spot in _makers(it, place, call.module, DEEPEST)}
+                made |= {spot: Making("replicate", 0) for spot in makers(it, place, call.module, DEEPEST)}
     return Observed(made, given)
 
 
@@ -169,7 +169,7 @@ def _name_of(node: ast.expr) -> str:
 # What made a state
 
 
-def _makers(it: Interpreter, place: ast.expr, module: Module, depth: int) -> Iterator[Spot]:
+def makers(it: Interpreter, place: ast.expr, module: Module, depth: int) -> Iterator[Spot]:
     """The calls that an argument's first value comes from."""
     match place:
         case ast.Call() if place not in it.sites:
@@ -178,12 +178,12 @@ def _makers(it: Interpreter, place: ast.expr, module: Module, depth: int) -> Ite
             binding = _first(it, place, module)
             if binding is not None and binding.kind == "param" and depth:
                 for one, where in _passed(it, binding):
-                    yield from _makers(it, one, where, depth - 1)
+                    yield from makers(it, one, where, depth - 1)
             elif binding is not None and binding.value is not None and not binding.path and depth:
-                yield from _makers(it, binding.value, module, depth - 1)
+                yield from makers(it, binding.value, module, depth - 1)
         case ast.Attribute(attr=name) if depth:
             for value, where in _assigned(it, name):
-                yield from _makers(it, value, where, depth - 1)
+                yield from makers(it, value, where, depth - 1)
 
 
 def _first(it: Interpreter, place: ast.Name, module: Module) -> Binding | None:
