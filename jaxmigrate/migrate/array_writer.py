@@ -14,6 +14,7 @@ from jaxmigrate.flow.layout.idioms import CONSTANTS, LEADING, PATTERN, TILES, Id
 from jaxmigrate.flow.layout.model import Op
 from jaxmigrate.flow.layout.objects import REPLACES
 from jaxmigrate.flow.layout.operations import COPIED, OBSERVED, PRESUMED, WITHIN, is_converted, is_fetched
+from jaxmigrate.flow.layout.some_devices import SomeDevices
 from jaxmigrate.flow.layout.values import Numpys
 from jaxmigrate.migrate import placing, size_texts
 from jaxmigrate.migrate.keys import key_fields
@@ -50,7 +51,7 @@ class Program:
     same on all devices. `own`: where there are several processes, each has an array of its own of such an output.
     `placed`: some code keeps arrays on one device, beside which what lies on all of them is refused. `gives_up`: some
     code on the host deletes or donates arrays. `own_devices`: where there are several processes, each maps its arrays
-    over devices of its own.
+    over devices of its own. `some`: all of them lie on these devices.
     """
 
     processes: bool
@@ -60,6 +61,7 @@ class Program:
     placed: bool = False
     gives_up: bool = False
     own_devices: bool = False
+    some: SomeDevices | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -277,8 +279,8 @@ class ArrayWriter:
             case "checkpoint" | "type":
                 return
             case "size":
-                own = self.program.own_devices
-                yield size_texts.said(choice, self._jax, over_all=self.program.processes and not own, own=own)
+                over_all = self.program.processes and not self.program.own_devices
+                yield size_texts.said(choice, self._jax, self._count(), over_all=over_all)
             case "identity":
                 yield self._put(op)
             case _:
@@ -321,7 +323,7 @@ class ArrayWriter:
 
         What no run has shown is presumed to have a row for each device, and a batch a second axis: else reshape raises.
         """
-        rows = f"{self._jax}.local_device_count()"
+        rows = self._count() or f"{self._jax}.local_device_count()"
         seen = choice.op.form == OBSERVED
         if choice.layout == "replicated":
             first = "x[0]" if seen else f"x.reshape({rows}, *x.shape[1:])[0]"
@@ -329,6 +331,12 @@ class ArrayWriter:
         size = "-1" if seen else f"{rows} * x.shape[1]"
         joined = f"{self._jax}.tree.map(lambda x: x.reshape({size}, *x.shape[2:]), $itself)"
         return self.placed(joined, "$P($axis)", choice.axis)
+
+    def _count(self) -> str:
+        """The source of the number of devices where they are not all; nothing where they are."""
+        if self.program.some is not None:
+            return self.shared.count(self.program.some)
+        return f"{self._jax}.local_device_count()" if self.program.own_devices else ""
 
     def _put(self, op: Op) -> Replace:
         """What a map gave back that only put slices on the devices: a copy, unless nobody has the original."""

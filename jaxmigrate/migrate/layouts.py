@@ -15,6 +15,7 @@ from jaxmigrate.flow.layout.idioms import Idioms
 from jaxmigrate.flow.layout.interpreter import HostCode
 from jaxmigrate.flow.layout.reachable_modules import ReachableModules
 from jaxmigrate.flow.layout.solve import Setup
+from jaxmigrate.flow.layout.some_devices import given_to_all
 from jaxmigrate.migrate import placing
 from jaxmigrate.migrate.array_writer import Program
 from jaxmigrate.migrate.decide import Decision, Surroundings, default_axis
@@ -92,7 +93,9 @@ def choose(mapped: Mapped, resolver: Resolver, trust: Trust, unwritten: Collecti
     axis = _common_axis(candidates.values(), resolver) or default_axis(active[0])
     every = {**sites, **mapped.outside}
     own_devices = around.processes and not around.several and _are_given_own(every, resolver)
-    program = replace(program, own_devices=own_devices)
+    some = None if around.several else given_to_all((one for ones in every.values() for one in ones), resolver)
+    own_devices |= some is not None
+    program = replace(program, own_devices=own_devices, some=some)
 
     def editable(module: Module) -> bool:
         return module.path in mapped.texts and can_hold(module)
@@ -105,7 +108,7 @@ def choose(mapped: Mapped, resolver: Resolver, trust: Trust, unwritten: Collecti
         found.add(
             layouts(
                 HostCode(own_resolver, own_modules, own_sites, editable, own_reachable),
-                Setup(axis, around.processes, around.guarded, around.several, own_devices),
+                Setup(axis, around.processes, around.guarded, around.several, own_devices, some),
                 trust,
             )
         )

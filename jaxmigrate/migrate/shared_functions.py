@@ -8,10 +8,10 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from jaxmigrate.migrate.helper import Names, Needs, all_devices, helper_lines, kept_lines
+from jaxmigrate.migrate.helper import Names, Needs, helper_lines, kept_lines
 from jaxmigrate.migrate.imports import together
 from jaxmigrate.migrate.names import FileNames
-from jaxmigrate.migrate.sharing import NAMES, Wanted, mesh_text, with_their_own
+from jaxmigrate.migrate.sharing import NAMES, Wanted, with_their_own
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.operations import Define, Operation
 
@@ -50,19 +50,19 @@ def _axis(wanted: Wanted) -> tuple[str, str]:
 def _get_mesh(names: FileNames, wanted: Wanted) -> Iterator[str]:
     axis, parameter = _axis(wanted)
     over = f"along {axis}" if not parameter else "along one axis"
-    own = wanted.processes and not wanted.over_all
-    devices = "This process's devices" if own else "All devices"
+    own = wanted.are_own
+    devices = "Some devices" if wanted.some is not None else "This process's devices" if own else "All devices"
     devices += ", process by process," if wanted.by_process and not own else ""
     yield f"@{names.of('functools.cache')}"
     yield f"def get_mesh({parameter}):"
     yield f'    """{devices} {over}; made at the first call."""'
-    yield f"    return {mesh_text(names, axis, processes=wanted.by_process, own=own)}"
+    yield f"    return {wanted.mesh_text(names, axis, own=own)}"
 
 
 def _mesh_of(names: FileNames, wanted: Wanted) -> Iterator[str]:
     axis, parameter = _axis(wanted)
     jax = names.of("jax")
-    devices = all_devices(jax, processes=wanted.several)
+    devices = wanted.first(jax)
     yield f"def mesh_of(tree{', ' + parameter if parameter else ''}):"
     yield '    """The first devices, one for each row of the arrays in tree."""'
     yield f"    rows, *_ = {jax}.tree.leaves(tree)[0].shape"
@@ -105,7 +105,7 @@ def _stack(names: FileNames, wanted: Wanted) -> Iterator[str]:
     one = "x.addressable_data(0)" if wanted.processes else "x"
     yield f"def stack(tree{', ' + parameter if parameter else ''}):"
     yield '    """Gives arrays a leading axis with one slice for each device."""'
-    yield f"    mesh = {names.of('jax.sharding.Mesh')}({jax}.local_devices(), ({axis},))"
+    yield f"    mesh = {wanted.mesh_text(names, axis, own=True)}"
     yield ""
     yield "    def expand(x):"
     yield f"        x = {jax}.device_put({one}, {sharding}(mesh, {spec}()))"

@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from jaxmigrate.flow.layout.some_devices import SomeDevices
 from jaxmigrate.migrate.helper import KEPT_NAME, Needs, all_devices
 from jaxmigrate.migrate.maps import MapPlan
 from jaxmigrate.migrate.names import FileNames
@@ -67,6 +68,7 @@ class Wanted:
     processes: bool = False
     ordered: bool = False  # something depends on the order of devices
     own: bool = False  # where it does, all arrays of a process lie on its devices
+    some: SomeDevices | None = None  # all arrays lie on these
     several: bool = False  # it does run as several processes, as far as its files say
     needs: dict[Module, Needs] = field(default_factory=dict)
     chosen_needs: Needs | None = None  # what the map that chooses its mesh needs where it is written next
@@ -97,6 +99,26 @@ class Wanted:
     def one_axis(self) -> str | None:
         """The axis of all maps, where they have one in common."""
         return next(iter(self.axes)) if len(self.axes) == 1 and not self.any_axis else None
+
+    def devices(self, jax: str, *, own: bool) -> str:
+        """The source of the devices that a mesh is of: all, those of this process, which are its own, or some."""
+        if own and self.some is not None:
+            return self.some.text(jax)
+        return f"{jax}.local_devices()" if own else all_devices(jax, processes=self.by_process)
+
+    def mesh_text(self, names: FileNames, axis: str, *, own: bool) -> str:
+        """The source of such a mesh."""
+        return f"{names.of('jax.sharding.Mesh')}({self.devices(names.of('jax'), own=own)}, ({axis},))"
+
+    def first(self, jax: str) -> str:
+        """The source of the devices of which maps take the first."""
+        own = self.own or self.some is not None
+        return self.devices(jax, own=True) if own else all_devices(jax, processes=self.several)
+
+    @property
+    def are_own(self) -> bool:
+        """Whether the mesh that all arrays lie on is not that of all devices."""
+        return self.some is not None or (self.processes and not self.over_all)
 
 
 def together_wanted(ones: Sequence[Wanted]) -> Wanted:
@@ -150,11 +172,15 @@ class Shared:
             self._wanted.over_all |= not plan.own_devices
             return "mesh"
         if not self.has_get_mesh:
-            return mesh_text(self._names, "$axis", processes=self._wanted.by_process, own=plan.own_devices)
+            return self._wanted.mesh_text(self._names, "$axis", own=plan.own_devices)
         if self._wanted.own and not plan.own_devices:
-            return mesh_text(self._names, "$axis", processes=self._wanted.by_process)
+            return self._wanted.mesh_text(self._names, "$axis", own=False)
         made = f"{self.name('get_mesh')}({'' if self._wanted.one_axis is not None else '$axis'})"
         return f"{made}.local_mesh" if plan.own_devices and self._wanted.over_all and self._wanted.several else made
+
+    def count(self, some: SomeDevices) -> str:
+        """The source of the number of some devices."""
+        return some.count(self._names.of("jax"))
 
     def note(self, axis: str) -> None:
         """Says that an array is laid out over an axis."""
@@ -250,12 +276,6 @@ class Shared:
         self._wanted.with_static |= static
 
 
-def mesh_text(names: FileNames, axis: str, *, processes: bool, own: bool = False) -> str:
-    """The source of a mesh of all devices, or of this process's `own`."""
-    devices = f"{names.of('jax')}.local_devices()" if own else all_devices(names.of("jax"), processes=processes)
-    return f"{names.of('jax.sharding.Mesh')}({devices}, ({axis},))"
-
-
 def completed(wanted: Wanted) -> None:
     """Decides whether meshes are made by a function: where others use it, or where many maps would say it."""
     several = wanted.meshes > FEW or len(wanted.users) > 1
@@ -289,8 +309,8 @@ def serves(text: str, wanted: Wanted) -> bool:
 def _lies_so(text: str, kinds: Collection[str], wanted: Wanted) -> bool:
     """Whether the meshes of such a module have the devices that are wanted, in their order."""
     every = all_devices("jax", processes=wanted.by_process)
-    own = "jax.local_devices()" if wanted.processes and not wanted.over_all else every
-    first = all_devices("jax", processes=wanted.several)
+    own = wanted.devices("jax", own=True) if wanted.are_own else every
+    first = wanted.first("jax")
     made = {"get_mesh": f"return Mesh({own}, ", "mesh_of": f"return Mesh({first}[:rows]"}
     one_line = "".join(text.split())
     return all("".join(made[kind].split()) in one_line for kind in made if kind in kinds)

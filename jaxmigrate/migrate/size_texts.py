@@ -11,23 +11,26 @@ from jaxmigrate.program.operations import Replace, code
 BINDS_CLOSER = (ast.BinOp, ast.UnaryOp, ast.Attribute, ast.Subscript, ast.Starred, ast.Await)
 
 
-def said(choice: OpChoice, jax: str, *, over_all: bool, own: bool) -> Replace:
+def said(choice: OpChoice, jax: str, own: str, *, over_all: bool) -> Replace:
     """What becomes of a size that is read of an array: the same number, or the same tuple of numbers.
 
-    `over_all`: the array may lie over the devices of several processes; `own`: it lies on those of this one.
+    `over_all`: the array may lie over the devices of several processes; `own` counts those that it lies on, where these
+    are not all.
     """
     op = choice.op
-    every = f"{jax}.local_device_count()" if own else f"{jax}.device_count()"
-    text = _of_split(op.form, jax, every, over_all=over_all) if choice.layout == "split" else _of_copy(op.form, jax)
+    count, every = own or f"{jax}.local_device_count()", own or f"{jax}.device_count()"
+    if choice.layout == "split":
+        text = _of_split(op.form, jax, (count, every), over_all=over_all)
+    else:
+        text = _of_copy(op.form, count)
     if any(sign in text for sign in (" // ", " * ", " + ")) and not text.startswith("("):
         above = op.module.table.parents.get(op.node)
         text = f"({text})" if isinstance(above, BINDS_CLOSER) else text
     return Replace(op.node, code(text, x=op.operand))
 
 
-def _of_copy(form: str, jax: str) -> str:
+def _of_copy(form: str, count: str) -> str:
     """A size of what each device has the same of, which had an axis of so many in front."""
-    count = f"{jax}.local_device_count()"
     match form:
         case "0" | sizes.LENGTH:
             return count
@@ -42,9 +45,9 @@ def _of_copy(form: str, jax: str) -> str:
     return f"{count} * $x.shape[0]" if form == sizes.PRODUCT else _behind(form)
 
 
-def _of_split(form: str, jax: str, every: str, *, over_all: bool) -> str:
-    """A size of a batch, of which each of so many devices had an equal part."""
-    count, part = f"{jax}.local_device_count()", f"$x.shape[0] // {every}"
+def _of_split(form: str, jax: str, counts: tuple[str, str], *, over_all: bool) -> str:
+    """A size of a batch, of which each device had an equal part; `counts` are of those of this process and of all."""
+    count, part = counts[0], f"$x.shape[0] // {counts[1]}"
     match form:
         case "0" | sizes.LENGTH:
             return count

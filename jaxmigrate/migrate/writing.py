@@ -177,6 +177,7 @@ class ProjectWriter:
             unlike=self.program.unlike,
             default_axis=self.default_axis,
             own=self.program.own_devices,
+            some=self.program.some,
         )
 
     def _places(self) -> dict[Module, Location]:
@@ -396,7 +397,7 @@ class ProjectWriter:
         unknown = choice is None or any(
             part.layout in ("stacked", "broadcast") for one in choice.arguments for part in one.leaves
         )
-        elsewhere = unknown and uses_other_devices(site.module, self.resolver)
+        elsewhere = unknown and self.program.some is None and uses_other_devices(site.module, self.resolver)
         if elsewhere:
             return None  # what is known to be global lies on all devices in their order
         plan = self._by_layouts(site, choice)

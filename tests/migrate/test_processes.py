@@ -627,6 +627,36 @@ def test_maps_over_the_devices_of_a_process_that_nobody_asks_for_stay_within_it(
     assert run(file.after, tmp_path, "01234567") == run(before, tmp_path, "01234567")
 
 
+SOME_DEVICES = """
+import json
+import sys
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+from jax import lax
+
+RANK = int(sys.argv[2])
+devices = jax.local_devices()[1:]
+p_step = jax.pmap(lambda w, x: (w - lax.pmean(x.mean(0), "i"), x * w), axis_name="i", devices=devices)
+w = jax_utils.replicate(jnp.ones(3), devices)
+for i in range(2):
+    x = np.sin(np.arange(18, dtype=np.float32) + i + RANK)
+    w, y = p_step(w, x.reshape((len(devices), -1, 3)))
+found = [jax_utils.unreplicate(w), y.reshape((-1,) + y.shape[2:]), y.shape, len(w)]
+print("RESULT", json.dumps([np.asarray(x).tolist() for x in found]))
+"""
+
+
+def test_maps_over_some_devices_of_a_process_stay_within_it(tmp_path: Path) -> None:
+    plan, _ = plan_sources([("program.py", tmp_path / "program.py", SOME_DEVICES)], PlanOptions("auto"))
+    (site,) = plan.sites
+    assert [one.layout for one in (*site.arguments, *site.outputs)] == ["replicated", "split", "replicated", "split"]
+    found = run(plan.files[0].after, tmp_path, "01234567")
+    assert found == run(SOME_DEVICES, tmp_path, "01234567")
+    assert found[0] != found[1]
+
+
 def test_maps_over_devices_that_may_be_those_of_a_process_stay_stacked(tmp_path: Path) -> None:
     given = "(jax.local_devices()[:2] if jax.local_device_count() < 2 else None)"
     before = as_said("", given)

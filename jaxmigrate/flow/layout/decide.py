@@ -66,7 +66,7 @@ def layouts(code: HostCode, setup: Setup, trust: Trust) -> Layouts:
 
 def _followed(code: HostCode, setup: Setup, trust: Trust) -> tuple[Layouts, Interpreter | None]:
     """The layouts of a program, and what followed it; none where it is too large."""
-    interpreter = Interpreter(TRANSFERS, code, Idioms(code.resolver, trust))
+    interpreter = Interpreter(TRANSFERS, code, Idioms(code.resolver, trust, some=setup.some))
     if not follow(interpreter):
         return all_stacked(code.sites, TOO_LARGE), None
     return _decided(interpreter, lambda: Solution(interpreter, setup)), interpreter

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from typing import Literal
 
-from jaxmigrate.flow.layout import identities
+from jaxmigrate.flow.layout import identities, some_devices
 from jaxmigrate.flow.layout.functions import is_generator, only_parameter, single_return
 from jaxmigrate.flow.layout.given_devices import GivenDevices
 from jaxmigrate.flow.layout.named_counts import NamedCounts
 from jaxmigrate.flow.layout.raw_keys import rank_of_keys
+from jaxmigrate.flow.layout.some_devices import SomeDevices
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.declarations import Kind as Declared
 from jaxmigrate.program.library import named, the
@@ -85,12 +86,21 @@ class Idioms:
     """Recognises the idioms of a project.
 
     All devices count as pmap's own: where there are several processes, pmap takes no array with a slice for each.
+    Where all maps of a program are given `some` devices, these count, and none that are all.
+
     `any_count` takes every number for theirs; `by_name` one that is called so, and `named` is the last such.
     """
 
     def __init__(
-        self, resolver: Resolver, trust: Trust | None = None, *, any_count: bool = False, by_name: bool = False
+        self,
+        resolver: Resolver,
+        trust: Trust | None = None,
+        *,
+        any_count: bool = False,
+        by_name: bool = False,
+        some: SomeDevices | None = None,
     ) -> None:
+        self.some = some
         self.any_count = any_count
         self.by_name = by_name
         self.named: ast.expr | None = None
@@ -127,20 +137,28 @@ class Idioms:
         values = self.resolver.values(node, module)
         given = [v for one in values for v in (callers.passed(one) if isinstance(one, Parameter) else (one,))]
         sizes = [one for one in given if one != Constant(None)]
-        return bool(sizes) and all(map(self._counts, sizes))
+        is_name = isinstance(node, ast.Name | ast.Attribute)  # a number that is written out may be any size
+        return bool(sizes) and all((is_name and self._is_their_number(one)) or self._counts(one) for one in sizes)
+
+    def _is_their_number(self, value: Value) -> bool:
+        """Whether a value is the number of the devices that all maps are given, as far as their list shows it."""
+        size = self.some.size if self.some is not None else None
+        return size is not None and isinstance(value, Constant) and value.value is not True and value.value == size
 
     def _counts(self, value: Value) -> bool:
         if not isinstance(value, Application) or not isinstance(value.callee, External):
             return False
         if value.callee.name in self.counts:
-            return not value.arguments
+            return not value.arguments and self.some is None
         if value.callee.name == "builtins.len" and len(value.arguments) == 1:
             given = value.arguments[0]
-            return given.expression is not None and self.given.are_all(given.expression, given.module)
+            return given.expression is not None and self.is_devices(given.expression, given.module)
         return False
 
     def is_devices(self, node: ast.expr, module: Module) -> bool:
-        """Whether an expression is certainly the list of devices that pmap uses by default."""
+        """Whether an expression is certainly the list of devices that pmap uses: by default, or in all of a program."""
+        if self.some is not None:
+            return some_devices.named(node, module, self.resolver) == self.some
         return self.given.are_all(node, module)
 
     def makes_array(self, node: ast.expr, module: Module) -> bool:
@@ -228,12 +246,17 @@ class Idioms:
         if name in FIRSTS:
             return Idiom("first", node.args[0], "tree") if len(node.args) == 1 and not node.keywords else None
         if name in SPLITS:
+            if self.some is not None:
+                return None
             return Idiom("split", node.args[0], "tree") if len(node.args) == 1 and not node.keywords else None
         if name == KFAC_REPLICATES:  # which may be told the axis, and takes all devices of the process
-            named = len(node.args) == 1 and all(k.arg == "axis_name" for k in node.keywords)
+            named = len(node.args) == 1 and all(k.arg == "axis_name" for k in node.keywords) and self.some is None
             return Idiom("replicate", node.args[0], "tree") if named else None
         devices = [*node.args[1:], *(k.value for k in node.keywords)]
-        usual = all(self.is_devices(d, module) or is_none(d) for d in devices) and len(devices) <= 1
+        if self.some is not None:
+            usual = len(devices) == 1 and self.is_devices(devices[0], module)
+        else:
+            usual = all(self.is_devices(d, module) or is_none(d) for d in devices) and len(devices) <= 1
         return Idiom("replicate", node.args[0], "tree") if usual else None
 
     def _repeated(self, node: ast.expr, module: Module) -> ast.expr | None:
@@ -378,7 +401,9 @@ class Idioms:
 
     def of_named_count(self) -> Idioms | None:
         """The same of a number that says by its name that it counts the devices, where a reader may be believed."""
-        return Idioms(self.resolver, self.trust, by_name=True) if self.trust.likely and not self.by_name else None
+        if not self.trust.likely or self.by_name or self.some is not None:
+            return None
+        return Idioms(self.resolver, self.trust, by_name=True)
 
     def of_any_count(self, node: ast.expr, module: Module) -> Idiom | None:
         """The same of one whose result is known to have a slice for each device, whatever its sizes are called."""

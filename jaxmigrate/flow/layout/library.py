@@ -122,7 +122,7 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
     if name in COPIES and values and isinstance(values[0], Ref) and not any(map(is_tracked, values[1:])):
         it.changed |= values[0].group.flatten()
         return _of_library(name, values[0])
-    if name in KEY_SPLITS and len(values) == 1 and not is_tracked(values[0]):
+    if name in KEY_SPLITS and len(values) == 1 and not is_tracked(values[0]) and it.idioms.some is None:
         return operations.rows(it, node, frame)
     if _gives_rows(it, name, node, frame) and not any(map(is_tracked, values)):
         return operations.rows(it, node, frame)
@@ -201,7 +201,9 @@ def _of_python(  # noqa: C901 - one case a function
             return _seq(it, Tup(parts), node, frame)
         case "builtins.enumerate" if values:
             return _seq(it, Tup((PLAIN, projections.element(it, values[0], node, frame))), node, frame)
-        case "builtins.map" if _is_split(values[:-1]) and isinstance(node.args[0], ast.Name | ast.Attribute):
+        case "builtins.map" if (
+            it.idioms.some is None and _is_split(values[:-1]) and isinstance(node.args[0], ast.Name | ast.Attribute)
+        ):
             one = projections.element(it, values[1], node, frame)
             split = operations.make(it, "split", one, node.args[0], node.args[1], "each", frame)
             return _seq(it, split, node, frame)
@@ -496,4 +498,5 @@ def _prefetches_to_all(it: Interpreter, node: ast.Call, module: Module) -> bool:
         return False
     devices = given.get("devices")
     is_default = devices is None or (isinstance(devices, ast.Constant) and devices.value is None)
+    is_default &= it.idioms.some is None
     return is_default or (isinstance(devices, ast.expr) and it.idioms.is_devices(devices, module))

@@ -140,6 +140,8 @@ class SiteFacts:
         if devices.expression is None:
             return False
         given, listed, module = self.it.idioms.given, devices.expression, devices.module
+        if self.it.idioms.some is not None:
+            return not self.several and self.it.idioms.is_devices(listed, module)
         if self.several:  # each of which would map over devices of its own, and reduce over them alone
             given = GivenDevices(self.it.resolver, lambda *_: False, "every")
         if given.are_all(listed, module) or given.are_none(listed, module):

@@ -14,6 +14,7 @@ from jaxmigrate.flow.layout.groups import REPLICABLE, SLICED, SPLIT_FIELD
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Place
 from jaxmigrate.flow.layout.numbers import gives_number
+from jaxmigrate.flow.layout.some_devices import SomeDevices
 from jaxmigrate.flow.layout.values import Blocker, Group, Remedy, placed
 from jaxmigrate.flow.variance import AbstractValue, Level
 from jaxmigrate.flow.variance.lattice import OTHERS, Cause, field_of, tuple_of
@@ -30,7 +31,7 @@ class Setup:
     """How a program runs: perhaps as several `processes`, and `guarded` where it asks which of them it is.
 
     `several`: it says that it does. `axis` names the mapped axes that have no name. `own`: all maps are given the
-    devices of their process.
+    devices of their process, or `some` devices.
     """
 
     axis: str
@@ -38,6 +39,7 @@ class Setup:
     guarded: bool
     several: bool = True
     own: bool = False
+    some: SomeDevices | None = None
 
 
 class Solver(EqualOutputs):
