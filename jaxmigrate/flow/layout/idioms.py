@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Literal
 
+from jaxmigrate.flow.guards import is_tried
 from jaxmigrate.flow.layout import identities, some_devices
 from jaxmigrate.flow.layout.functions import is_generator, only_parameter, single_return
 from jaxmigrate.flow.layout.given_devices import GivenDevices
@@ -382,7 +383,7 @@ class Idioms:
         start = _shape_from(rest, array)
         if start == 1 and len(leading) == 2 and self.is_count(leading[0], module):
             return Idiom("split", array, "reshape")
-        if start == 2 and len(leading) == 1 and _is_whole(leading[0], array):
+        if start == 2 and len(leading) == 1 and (_is_whole(leading[0], array) or _must_fit(leading[0], module)):
             return Idiom("merge", array, "reshape")
         if len(leading) >= 2 and self.is_count(leading[0], module):
             return Idiom("split", array, "sizes" if _is_minus_one(leading[1]) else "product")
@@ -642,6 +643,16 @@ def _is_whole(node: ast.expr, array: ast.expr) -> bool:
             return True
     shape = f"{ast.unparse(array)}.shape"
     return ast.unparse(node) == f"{shape}[0] * {shape}[1]"
+
+
+def _must_fit(size: ast.expr, module: Module) -> bool:
+    """Whether a size that has a name is that of all rows, since any other raises, and nobody handles that."""
+    if not isinstance(size, ast.Name) or is_tried(size, module):
+        return False
+    above = module.table.parents.get(size)
+    while above is not None and not isinstance(above, ast.With | ast.AsyncWith):  # `contextlib.suppress(TypeError)`
+        above = module.table.parents.get(above)
+    return above is None
 
 
 def _is_strong(callee: Value) -> bool:
