@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection
 
 from jaxmigrate.migrate.keys import unpacks_name
@@ -10,11 +11,16 @@ from jaxmigrate.program.scopes import FunctionNode
 
 ONE_ARRAY = frozenset(  # functions of jax.numpy that give one array, whatever they are given
     {
-        *("abs", "argmax", "argmin", "array", "asarray", "clip", "concatenate", "dot", "einsum", "exp", "full", "log"),
-        *("matmul", "max", "maximum", "mean", "min", "minimum", "ones", "prod", "reshape", "sqrt", "square", "stack"),
-        *("std", "sum", "tanh", "transpose", "var", "zeros"),
+        *("abs", "add", "all", "any", "arange", "argmax", "argmin", "argsort", "array", "array_equal", "asarray"),
+        *("broadcast_to", "clip", "concatenate", "cos", "cumsum", "divide", "dot", "einsum", "equal", "exp"),
+        *("expand_dims", "eye", "full", "full_like", "inner", "isfinite", "isnan", "linspace", "log", "logical_and"),
+        *("logical_not", "logical_or", "matmul", "max", "maximum", "mean", "median", "min", "minimum", "moveaxis"),
+        *("multiply", "ones", "ones_like", "outer", "power", "prod", "ravel", "repeat", "reshape", "roll", "round"),
+        *("sign", "sin", "sort", "sqrt", "square", "squeeze", "stack", "std", "subtract", "sum", "swapaxes", "take"),
+        *("tanh", "tile", "transpose", "var", "vdot", "zeros", "zeros_like"),
     }
 )
+REDUCES = re.compile(r"(^|\.)lax\.(all_gather|pmax|pmean|pmin|psum|stop_gradient)$")  # of an array they give one
 
 
 def is_array(function: FunctionNode, value: ast.expr, numpy: str, keys: Collection[str] = ()) -> bool:
@@ -31,6 +37,18 @@ def is_array(function: FunctionNode, value: ast.expr, numpy: str, keys: Collecti
 
 
 def _is_made(value: ast.expr, numpy: str) -> bool:
+    """Whether an expression is one array by itself: a call, or an operator with such an operand."""
+    match value:
+        case ast.Compare(ops=[ast.Is() | ast.IsNot() | ast.In() | ast.NotIn()]):
+            return False
+        case ast.BinOp(left=left, right=right) | ast.Compare(left=left, comparators=[right]):
+            return _is_made(left, numpy) or _is_made(right, numpy)
+        case ast.UnaryOp(op=ast.USub() | ast.Invert(), operand=operand):
+            return _is_made(operand, numpy)
+        case ast.Call(func=func, args=[given, *_]) if REDUCES.search(ast.unparse(func)):
+            return _is_made(given, numpy)
+        case ast.Call(args=[_, _, _], keywords=[]) if ast.unparse(value.func) == f"{numpy}.where":
+            return True
     if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
         return False
     return value.func.attr in ONE_ARRAY and ast.unparse(value.func.value) == numpy

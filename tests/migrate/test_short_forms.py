@@ -778,12 +778,24 @@ print(step(jnp.ones(jax.device_count()), jnp.ones((jax.device_count(), 2))))
         ("loss = f(x)", "loss", False),
         ("loss = jnp.sum(x)\n    loss, _ = f(x)", "loss", False),
         ("pass", "jnp.where(x)", False),
+        ("pass", "jnp.where(x > 0, x, 0.0)", True),
+        ("pass", "jax.lax.pmean(jnp.mean(x), 'i')", True),
+        ("pass", "jax.lax.pmean(x, 'i')", False),
+        ("ok = jnp.all(x) & (x > 0)", "ok", True),
+        ("loss = -jnp.sum(x) / 2", "loss", True),
+        ("loss = x / 2", "loss", False),
+        ("pass", "jnp.sum(x) is None", False),
     ],
 )
 def test_what_jax_numpy_gives_is_one_array(made: str, value: str, is_array: bool) -> None:
     after = fix_files({"main.py": ONE_RETURN.format(made=made, value=value)})["main.py"]
     assert (f"return {value}[None]" in after) is is_array
     assert "x = jax.tree.map(lambda x: x.squeeze(0), x)" in after  # what is not read keeps its axis
+
+
+def test_an_operator_stands_in_parentheses() -> None:
+    after = fix_files({"main.py": ONE_RETURN.format(made="pass", value="x * jnp.mean(x) > 0")})["main.py"]
+    assert "return (x * jnp.mean(x) > 0)[None]" in after
 
 
 def test_a_package_that_gives_names_gives_more() -> None:
