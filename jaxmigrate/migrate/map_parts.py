@@ -193,6 +193,8 @@ class MapParts:
         self.shared.needs_specs(inputs=inputs, outputs=outputs, scalars=scalars, replicated=replicated)
         if plan.given_by_keyword:
             self.shared.needs_keywords()
+        if any(a.static for a in plan.inputs):
+            self.shared.needs_static()
         if self.lowered:
             self.shared.needs_lower()
         self.shared.needs_mesh(given=bool(plan.mesh))

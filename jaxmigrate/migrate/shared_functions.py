@@ -225,9 +225,11 @@ def _host_local_call(names: FileNames, wanted: Wanted, mesh: str, usual: str, *,
         yield f"        to_global = {to_global}"
         yield ""
         yield "        def put(spec, part):  # numbers keep their weak dtypes"
-        yield f"            return part if spec is None else {jax}.tree.map(lambda x: {one}, part)"
+        none = "part if spec is None else ", ", is_leaf=lambda spec: spec is None"
+        unless, leaf = none if wanted.local_static else ("", "")
+        yield f"            return {unless}{jax}.tree.map(lambda x: {one}, part)"
         yield ""
-        yield f"        args = {jax}.tree.map(put, {specs['in_specs']}, args, is_leaf=lambda spec: spec is None)"
+        yield f"        args = {jax}.tree.map(put, {specs['in_specs']}, args{leaf})"
     elif wanted.with_scalars:
         one = f'{to_global}(x, {own}, {usual}) if hasattr(x, "shape") else x'
         yield f"        args = {jax}.tree.map(lambda x: {one}, args)"

@@ -34,7 +34,7 @@ HEAD = '"""The mesh of this program, and how its maps use it."""'
 FLAGS = (
     *("any_axis", "keywords", "with_scalars", "with_in_specs", "with_out_specs", "with_mesh", "without_mesh"),
     *("with_static", "with_axes", "with_replicated", "with_lower", "over_all", "per_device", "block_keywords"),
-    *("put_specs", "put_keywords"),
+    *("put_specs", "put_keywords", "local_static"),
 )
 FEW = 2  # maps whose meshes are written out where they stand
 
@@ -50,6 +50,7 @@ class Wanted:
     over_all: bool = False  # some mesh has the devices of all processes
     keywords: bool = False  # host_local is given arguments by keyword
     with_scalars: bool = False  # some arguments of host_local may be numbers, or static
+    local_static: bool = False  # some of them are static, and have no spec
     with_in_specs: bool = False  # some arguments of host_local are no stacked arrays
     with_out_specs: bool = False  # and some outputs
     with_mesh: bool = False  # some call of host_local gives the mesh of some devices
@@ -233,6 +234,10 @@ class Shared:
         """Says what on_mesh is told of arguments, and whether some are given by keyword."""
         self._wanted.put_specs |= specs
         self._wanted.put_keywords |= keywords
+
+    def needs_static(self) -> None:
+        """Says that some arguments of host_local are static."""
+        self._wanted.local_static = True
 
     def needs_lower(self) -> None:
         """Says that `.lower` of what stands around a map may be called, which then is that of the map."""

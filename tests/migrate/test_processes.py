@@ -403,6 +403,7 @@ def test_maps_that_call_the_host_take_rows_of_each_process(tmp_path: Path) -> No
     after = fix_files({"program.py": HOST_CALLS}, "stacked")["program.py"]
     assert "@functools.partial(on_mesh" in after
     assert "in_shardings=(NamedSharding(" in after
+    assert "is_leaf" not in after, "no argument is static"
     assert "shard_map_stacked" not in after
     assert run(after, tmp_path) == run(HOST_CALLS, tmp_path)
 
