@@ -214,6 +214,11 @@ class Body:
         arrays = [e for e, _ in pairs if is_array(function, e, self.words.numpy, self.arrays)]
         alone = [e for e in arrays if isinstance(e, ast.Name) or len(pairs) == 1]
         trees = [(e, a) for e, a in pairs if a.drops and e not in alone]
+        if statement is not None and len(pairs) == 1 and value in alone and isinstance(value, ast.BinOp | ast.Compare):
+            (axis,) = (array.axis for _, array in pairs)
+            if axis == 0 and not self._fits(statement, value, axis, is_array=True):
+                out = self._free(function, "out")
+                return [ReplaceStatement(statement, code(f"{out} = $value\nreturn {out}[None]", value=value))]
         if statement is None or not trees or len({array.axis for _, array in trees}) > 1:
             return None
         axis = trees[0][1].axis
@@ -257,9 +262,9 @@ class Body:
             return None
         return None if getattr(parents[statement], "lineno", 0) == statement.lineno else statement
 
-    def _fits(self, statement: ast.Return, value: ast.expr, axis: int) -> bool:
+    def _fits(self, statement: ast.Return, value: ast.expr, axis: int, *, is_array: bool = False) -> bool:
         """Whether a returned value has room on one line with what puts the mapped axis into it."""
-        text = expanded(ast.unparse(value), axis, self.words, is_array=False)  # however it is broken into lines
+        text = expanded(ast.unparse(value), axis, self.words, is_array=is_array)  # however it is broken into lines
         return statement.col_offset + len(f"return {text}") <= style_of(self.function.module).width
 
     def _free(self, function: FunctionNode, name: str) -> str:

@@ -796,6 +796,9 @@ def test_what_jax_numpy_gives_is_one_array(made: str, value: str, is_array: bool
 def test_an_operator_stands_in_parentheses() -> None:
     after = fix_files({"main.py": ONE_RETURN.format(made="pass", value="x * jnp.mean(x) > 0")})["main.py"]
     assert "return (x * jnp.mean(x) > 0)[None]" in after
+    many = " + ".join(["jnp.mean(x) * 2"] * 6)
+    after = fix_files({"main.py": ONE_RETURN.format(made="pass", value=many)})["main.py"]
+    assert f"    out = {many}\n    return out[None]\n" in after
 
 
 def test_a_package_that_gives_names_gives_more() -> None:
