@@ -60,7 +60,11 @@ def is_of_host_for(function: FunctionNode, name: str, module: Module) -> bool:
         return False
     if HOST_TYPES.match(annotated(function, name)):
         return True
-    return any(_is_asked(read, module) for read in _reads(function, name))
+    reads = [*_reads(function, name)]
+    parents = [module.table.parents.get(read) for read in reads]
+    if any(isinstance(one, ast.Subscript | ast.Attribute | ast.For | ast.keyword) for one in parents):
+        return False  # a dictionary or list of arrays, which may be empty
+    return any(_is_asked(read, module) for read in reads)
 
 
 def _is_asked(read: ast.Name, module: Module) -> bool:
