@@ -131,7 +131,7 @@ class DeviceAxes:
         if any(kept) and not all(kept):  # in a loop, which gives the next round what it was given before
             found = [one for one, same in zip(found, kept, strict=True) if not same]
         if any(one is None for one in found):
-            single = self._replicated_elsewhere(name, bindings, module)
+            single: ast.expr | None = self._replicated_elsewhere(name, bindings, module)
             if single is None and not any(one is not None and one.stacked for one in found):
                 single = self._counted(name, bindings, module)
             return Axis(False, module, single) if single is not None else None

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import Step
 from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.left_stacked import left_stacked
 from jaxmigrate.flow.stacked_names import base, nearest
 from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.collectives import PMAPS, argument
@@ -30,6 +31,12 @@ def check(facts: Facts) -> Iterator[Finding]:
     """What a library saves of a replicated state, or of what a pmap gave back, without taking one device's copy."""
     saves = [(module, call, saved) for module, call in facts.calls(*LAST) for saved in _saved(call, module, facts)]
     saves += [(module, call, saved) for module, call, saved in _by_own(facts)]
+    for left in left_stacked(facts):
+        message = (
+            f"{left.name} keeps its axis of one copy for each device here, and of {left.other} one copy is taken; "
+            f"take one of {left.name}, too"
+        )
+        yield from facts.finding(left.module, left.node, CODE, message)
     if not saves:
         return
     for module, call, whole in saves:

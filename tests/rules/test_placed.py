@@ -1,6 +1,6 @@
 """Positions, restored states, donated states, specs and shardings that do not fit, in forms that reach over functions.
 
-Each program of `placed_programs.txt` ran on 8 devices. Those that are told raise, but for one with the wrong rows.
+Each program of `placed_programs.txt` ran on 8 devices: those that are told raise, or go on with the wrong arrays.
 """
 
 from __future__ import annotations
