@@ -23,7 +23,23 @@ def symbol_of(node: ast.expr, value: Value) -> tuple[str, ...] | None:
         name = value.name
     elif value == UNKNOWN or isinstance(value, Application):
         name = getattr(node, "attr", getattr(node, "id", ""))
-    return (_MARK + name,) if _OF_AXES.search(name) else None
+    return (_MARK + name,) if may_be_axis(name) else None
+
+
+def may_be_axis(name: str) -> bool:
+    """Whether a name may hold an axis."""
+    return _OF_AXES.search(name) is not None
+
+
+def symbol(name: str) -> str:
+    """The symbol for the axis that a parameter or field of that name holds."""
+    return _MARK + name
+
+
+def spelled(node: ast.expr | None) -> str:
+    """The symbol for an axis that a name or a field holds, whatever that is; empty for any other expression."""
+    name = getattr(node, "attr", getattr(node, "id", "")) if isinstance(node, ast.Name | ast.Attribute) else ""
+    return symbol(name) if name else ""
 
 
 def has_symbols(names: Iterable[str]) -> bool:

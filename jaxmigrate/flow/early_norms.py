@@ -1,4 +1,4 @@
-"""Gradients that are clipped and then reduced, by their names: where it is not in sight that they are gradients."""
+"""Gradients that are clipped or tested and then reduced, by their names: where it is not in sight what they are."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ GRADIENTS = re.compile(r"(^|_)grad(s|ient|ients)?(_|$)")
 CLIPS = re.compile(r"(^|_)clip(_|ped|$)|clip_by")
 NORMS = re.compile(r"norm$|norms$")
 REDUCES = ("pmean", "psum")
+REDUCING = frozenset({*REDUCES, "pmin", "pmax", "all_gather"})
+FINITE = re.compile(r"(^|_)(all_?)?(is_?)?(finite|nan|inf)($|_)|isfinite|isnan|isinf")
 STEPS = 3  # names that are followed back to what a factor is made of
 
 
@@ -54,7 +56,7 @@ def _is_clipped(value: ast.expr, name: str, module: Module) -> bool:
     return any(_holds_norm(one, name, module, STEPS) for one in factors if one.id not in own)
 
 
-def _is_named(node: ast.expr, name: str) -> bool:
+def _is_named(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
 
@@ -82,3 +84,52 @@ def _holds_norm(node: ast.Name, name: str, module: Module, steps: int) -> bool:
             return True
     names = (one for one in inner if isinstance(one, ast.Name) and one.id != node.id)
     return any(_holds_norm(one, name, module, steps - 1) for one in names)
+
+
+def early_tests(facts: Facts) -> Iterator[tuple[Module, ast.expr]]:
+    """Tests whether a device's own gradients are finite, unreduced and used once the gradients are reduced."""
+    for module, call in facts.calls(*REDUCES):
+        statement = module.table.statement_of(call)
+        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+            continue
+        target, function = statement.targets[0], module.table.function_of(statement)
+        if not isinstance(target, ast.Name) or not GRADIENTS.search(target.id.lower()) or function is None:
+            continue
+        if not any(_is_named(n, target.id) for n in ast.walk(statement.value)):
+            continue
+        if not isinstance(facts.resolver.value(call.func, module), External):
+            continue
+        for test, name in _tests_before(statement, target.id, function, module):
+            after = [n for n in module.table.named.get(name, ()) if n.lineno > statement.lineno]
+            used = [n for n in after if module.table.function_of(n) is function and isinstance(n, ast.Name)]
+            if used and not any(_is_reduced(n, module) or isinstance(n.ctx, ast.Store) for n in used):
+                yield module, test
+
+
+def _tests_before(
+    statement: ast.stmt, gradients: str, function: ast.AST, module: Module
+) -> Iterator[tuple[ast.expr, str]]:
+    """The tests of some gradients above a statement, with the names that they are given."""
+    for node in module.table.named.get(gradients, ()):
+        if not isinstance(node, ast.Name) or node.lineno >= statement.lineno:
+            continue
+        made = module.table.statement_of(node)
+        if module.table.function_of(node) is not function or not isinstance(made, ast.Assign) or len(made.targets) != 1:
+            continue
+        name, inner = made.targets[0], made.value
+        if isinstance(name, ast.Name) and any(
+            isinstance(one, ast.Call) and FINITE.search(last_name(one.func)) and node in ast.walk(one)
+            for one in ast.walk(inner)
+        ):
+            reduced = any(isinstance(one, ast.Call) and last_name(one.func) in REDUCING for one in ast.walk(inner))
+            if not reduced:
+                yield inner, name.id
+
+
+def _is_reduced(node: ast.AST, module: Module) -> bool:
+    """Whether what a name holds is reduced where that is read."""
+    while not isinstance(node, ast.stmt):
+        node = module.table.parents[node]
+        if isinstance(node, ast.Call) and last_name(node.func) in REDUCING:
+            return True
+    return False

@@ -34,9 +34,11 @@ from jaxmigrate.flow.readings import (
     unstacked_results,
 )
 from jaxmigrate.flow.replicated import Replicated
+from jaxmigrate.flow.unmapped import axes_in, read_unmapped, unmapped_readings
 from jaxmigrate.flow.variance import Reading
 from jaxmigrate.flow.wrappers import mapped_within, unwrapped
 from jaxmigrate.program.arguments import call_arguments
+from jaxmigrate.program.checking_decorators import beneath
 from jaxmigrate.program.collectives import COMMUNICATING, ONE_AXIS_MAPS, PMAPS, SHARD_MAPS, VMAP, argument, axis_given
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
@@ -88,6 +90,7 @@ class Facts:
         self._given: dict[DeviceMap, tuple[frozenset[int], frozenset[str]]] = {}
         self._taken: dict[Module, dict[ast.Call, list[Taken]]] = {}
         self._elsewhere: frozenset[str | None] | None = None  # axes of collectives that no map leads to
+        self._named_axes: dict[Module, frozenset[str]] = {}
         self._unbound: frozenset[ast.AST] | None = None
         self._unknown_maps: list[Application] = []  # of functions that are not in sight where they stand
         self._by_name: dict[Module, dict[str, list[ast.Call]]] = {}
@@ -203,12 +206,23 @@ class Facts:
     @cached_property
     def _maps_of_several(self) -> list[DeviceMap]:
         """Every device map and named vmap, without the axes along which there is one device: nothing differs there."""
-        found = [(one, axes_of_one(one, self.resolver)) for one in (*self.all_maps, *self.named_vmaps)]
+        maps = (*(self._with_axis(one) for one in self.all_maps), *self.named_vmaps)
+        found = [(one, axes_of_one(one, self.resolver)) for one in maps]
         return [
             replace(one, axes=(one.axes or frozenset()) - alone) if alone else one
             for one, alone in found
             if not alone or one.axes != alone
         ]
+
+    def _with_axis(self, found: DeviceMap) -> DeviceMap:
+        """A pmap whose arguments are not in sight, with the one axis that the module of its function ever names."""
+        if found.axes is not None or found.name not in PMAPS:
+            return found
+        module = found.function.module
+        if module not in self._named_axes:
+            self._named_axes[module] = axes_in(module, COMMUNICATING, self.resolver)
+        axes = self._named_axes[module]
+        return replace(found, axes=axes) if len(axes) == 1 else found
 
     @cached_property
     def readings(self) -> list[tuple[DeviceMap, Reading]]:
@@ -223,6 +237,16 @@ class Facts:
         return [
             [(one, known[one] if one in known else self._read(one, trusting=True)) for one in ways] for ways in each
         ]
+
+    @cached_property
+    def unmapped(self) -> list[tuple[DeviceMap, Reading]]:
+        """The readings of functions with collectives that no map in sight leads to, as if one did."""
+        each = [one for ways in self.readings_along for one in ways]
+        known: dict[ast.AST, set[str]] = {}
+        for found, reading in each:
+            for node in reading.entered if found.axes else ():
+                known.setdefault(node, set()).update(found.axes or ())
+        return [*unmapped_readings(self.modules, COMMUNICATING, known, self.resolver)]
 
     def of_one_process(self, found: DeviceMap) -> Reading:
         """The same as the devices of one process see it, which have the index of their process in common."""
@@ -359,7 +383,8 @@ class Facts:
             mapped = argument(value.arguments, 0, "fun", "f")
             operands = self.resolver.argument_values(mapped) if mapped is not None else ()
             # `step = pmap(step)` is given itself
-            operands = tuple(method_of_made(o, self.resolver) for o in operands if not is_device_map(o))
+            own = (beneath(o) for o in operands if not is_device_map(o))
+            operands = tuple(method_of_made(o, self.resolver) for o in own)
             operand = operands[0] if len(operands) == 1 else wrapped_at_times(operands, self.resolver)
             function = innermost(operand, self.resolver) if operand is not None else None
             if operand is not None and function is not None:
@@ -377,13 +402,17 @@ class Facts:
                     reported.add(place)
                     yield from self.finding(place.module, place.node, code, place.message)
 
-    def along_axes(self, code: str, find: Find, mend: Mend | None = None) -> Iterator[Finding]:
+    def along_axes(
+        self, code: str, find: Find, mend: Mend | None = None, *, unmapped: bool = False
+    ) -> Iterator[Finding]:
         """The same for the devices along each axis of a map; AXES in a message becomes those that it is true of.
 
-        `mend` says what would mend what is found at an expression.
+        `mend` says what would mend what is found at an expression. With `unmapped`, what no map in sight leads to is
+        asked about, too.
         """
         reported: set[Place] = set()
-        for ways in self.readings_along:
+        alone = [[one] for one in self.unmapped] if unmapped else []
+        for ways in (*self.readings_along, *alone):
             axes: dict[Place, set[str]] = {}
             for found, reading in ways:
                 for place in self._confirmed_places(find, found, reading):
@@ -405,7 +434,10 @@ class Facts:
         if not reading.assumed:
             return reading
         if found not in self._confirmed:
-            self._confirmed[found] = self._read(found, trusting=False)
+            alone = any(found is one for one, _ in self.unmapped)
+            self._confirmed[found] = (
+                read_unmapped(found, self.resolver, trusting=False) if alone else self._read(found, trusting=False)
+            )
         return self._confirmed[found]
 
     def finding(

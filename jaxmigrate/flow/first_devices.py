@@ -14,9 +14,12 @@ from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.trees import ANY_TREE_MAPS
 
 TAKING = last_names("unreplicates") | {"get_first", "first_replica", "unreplicate_tree", "get_from_first_device"}
-OWN_TAKING = re.compile(r"unreplicate|(^|_)(first|one|single)_(device|replica)(_|$)")  # a project's, by its name
+OWN_TAKING = re.compile(
+    r"unreplicate|(^|_)(first|one|single)_(device|replica|pmapped|shard)(_|$)|(^|_)(pick|take)_first(_|$)"
+)  # a project's, by its name
 LISTS = last_names("metrics")
 FETCHING = last_names("fetches") | {"asarray", "block_until_ready", "float"}
+FETCHED = frozenset({"item", "tolist", "copy", "block_until_ready"})  # methods
 TREE_MAPS = frozenset(name.rpartition(".")[2] for name in ANY_TREE_MAPS)
 DEEPEST = 4
 
@@ -69,7 +72,7 @@ def _bases(node: ast.expr, module: Module) -> Iterator[ast.expr]:
         case ast.DictComp(value=ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=0))):
             yield from _items_of(node, name)
         case ast.Call(func=function, args=[ast.Lambda() as each, base]) if last_name(function) in TREE_MAPS:
-            if takes_first_slice(each):
+            if _fetches_first_slice(each):
                 yield base
         case ast.Call(func=function, args=[ast.Name(id=name) as listed, *_]) if last_name(function) in LISTS:
             for call in module.table.calls:
@@ -97,6 +100,20 @@ def takes_first_slice(function: ast.Lambda) -> bool:
         case [one], ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=0)):
             return one.arg == name
     return False
+
+
+def _fetches_first_slice(function: ast.Lambda) -> bool:
+    """Whether a function takes the first slice to the host: `lambda x: x[0].item()`, `lambda x: float(x[0])`."""
+    body = function.body
+    while isinstance(body, ast.Call):
+        match body:
+            case ast.Call(func=ast.Attribute(value=inner, attr=name), args=[]) if name in FETCHED:
+                body = inner
+            case ast.Call(func=made, args=[inner, *_]) if last_name(made) in FETCHING:
+                body = inner
+            case _:
+                return False
+    return takes_first_slice(ast.Lambda(function.args, body))
 
 
 def _appends(call: ast.Call, name: str) -> bool:

@@ -178,7 +178,10 @@ def _holders(node: ast.AST, module: Module) -> Iterator[str]:
     parents = module.table.parents
     callee = node
     parent = parents.get(node)
+    displayed: ast.AST = node  # in `step, options = (pmap, {}) if devices > 1 else (jit, {})`
     while parent is not None:
+        if isinstance(parent, ast.Tuple | ast.IfExp) and parents.get(displayed) is parent:
+            displayed = parent
         match parent:
             case ast.FunctionDef(name=name, args=args) | ast.AsyncFunctionDef(name=name, args=args):
                 decorated = callee in parent.decorator_list
@@ -187,6 +190,8 @@ def _holders(node: ast.AST, module: Module) -> Iterator[str]:
                 callee = parent
             case ast.ClassDef(name=name):
                 yield name
+            case ast.Assign(targets=[ast.Tuple(elts=elements)]) if parents.get(displayed) is parent:
+                yield from (one.id for one in elements if isinstance(one, ast.Name))
             case ast.Assign(targets=targets) if callee is node:
                 yield from (t.id for t in targets if isinstance(t, ast.Name))
                 yield from (t.attr for t in targets if isinstance(t, ast.Attribute))

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.processes import is_of_several
 from jaxmigrate.flow.variance.lattice import OF_EQUAL
+from jaxmigrate.flow.variance.suspicion import words
 from jaxmigrate.program.collectives import PMAPS, SHARD_MAPS
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.syntax import last_name
@@ -19,6 +20,9 @@ LOCAL = External("jax.local_device_count")
 ALL = External("jax.device_count")
 INDEX = External("jax.process_index")
 SUM = "jax.lax.psum"
+OF_PROCESS = re.compile(r"(^|_)(local|hosts?|process|proc)(_|$)")
+OF_DEVICE = re.compile(r"device|replica|chip|gpu|shard")
+BATCH = re.compile(r"batch|(^|_)bs($|_)")
 LOSS = re.compile("loss|grad|metric|energy|objective|elbo|nll")
 
 
@@ -37,6 +41,35 @@ def miscounted(facts: Facts) -> Iterator[Miscounted]:
         if "process_index" in module.text and "device_count" in module.text and not module.is_test:
             yield from _starts(module, facts)
     yield from _reshaped(facts)
+    for module in facts.modules:
+        if "local_device_count" in module.text and "batch" in module.text and not module.is_test:
+            yield from _batches(module, facts)
+
+
+def _batches(module: Module, facts: Facts) -> Iterator[Miscounted]:
+    """Batches of a process that are those of one of its devices, by their names."""
+    for call in module.table.calls:
+        above, statement = module.table.parents.get(call), module.table.statement_of(call)
+        if last_name(call.func) != LOCAL.name.rpartition(".")[2] or not isinstance(above, ast.BinOp):
+            continue
+        if not isinstance(statement, ast.Assign) or statement.value is not above or len(statement.targets) != 1:
+            continue
+        name = last_name(statement.targets[0]).lower()
+        other = above.left if above.right is call else above.right
+        of_process = any(OF_PROCESS.search(word.lower()) for word in words(other))
+        divides = isinstance(above.op, ast.FloorDiv) and above.right is call
+        of_one = OF_PROCESS.search(name) is not None and not OF_DEVICE.search(name)
+        if divides and of_one and BATCH.search(name) and not of_process and _names_both(name, module):
+            message = "this is the batch of one process by its name, and here that of one device of it; divide by "
+        else:
+            continue
+        if facts.resolver.value(call.func, module) == LOCAL and is_of_several(module, facts.resolver):
+            yield Miscounted(module, above, f"{message}jax.process_count()")
+
+
+def _names_both(name: str, module: Module) -> bool:
+    """Whether a module tells the batch of a process from that of a device: `local` may mean either."""
+    return "local" not in name or re.search(r"device_batch|per_device|batch_per_(device|core)", module.text) is not None
 
 
 def _divided(facts: Facts) -> Iterator[Miscounted]:

@@ -12,6 +12,7 @@ from jaxmigrate.flow.specs import out_vars, spec_axes, spec_calls, spec_var, var
 from jaxmigrate.flow.variance import EQUAL, MAY, AbstractValue, Level, Mode, Reading, read
 from jaxmigrate.flow.variance.lattice import DATA, KEPT, OTHERS, Fields
 from jaxmigrate.flow.variance.run import KEY
+from jaxmigrate.program.checking_decorators import beneath
 from jaxmigrate.program.collectives import ONE_AXIS_MAPS, PMAPS, SHARD_MAPS, TRANSPARENT, VMAP, argument
 from jaxmigrate.program.functions import is_classmethod, is_static, returned_by
 from jaxmigrate.program.library import named
@@ -91,7 +92,7 @@ def innermost(value: Value, resolver: Resolver) -> Function | None:
         case Application(callee=External(name=name)) if name in TRANSPARENT or name == VMAP:
             wrapped = argument(value.arguments, 0, "fun", "f")
             operands = resolver.argument_values(wrapped) if wrapped is not None else ()
-            return innermost(operands[0], resolver) if len(operands) == 1 else None
+            return innermost(beneath(operands[0]), resolver) if len(operands) == 1 else None
         case Application(callee=Function() as factory) if not isinstance(factory.node, ast.Lambda):
             returned = resolver.returned(factory)
             return returned[0] if len(returned) == 1 and isinstance(returned[0], Function) else None
@@ -175,7 +176,8 @@ def read_map(
             values[n] = replace(values[n], marks=values[n].marks | {f"{KEPT}{n}"})
     given = {k: v for k, v in zip(found.parameters(), values, strict=True) if k not in omitted}
     rest = _starred_arguments(found, len(values), resolver)
-    mode = Mode(trusting, lenient=True, local=local, checked=refuses_varying(found, resolver))
+    checked, stacked = refuses_varying(found, resolver), found.name in PMAPS
+    mode = Mode(trusting, lenient=True, local=local, checked=checked, stacked=stacked)
     by_position = [*values, *rest] if rest else []
     named = {} if rest else given
     return read(found.mapped, by_position, found.axes or frozenset(), resolver, named, mode)

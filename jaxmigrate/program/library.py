@@ -58,6 +58,12 @@ def last_names(*words: str) -> frozenset[str]:
     return frozenset([name.rpartition(".")[2] for name in named(*words)])
 
 
+def libraries() -> frozenset[str]:
+    """The libraries that the table has a row of, by the first part of their names."""
+    names, starts, _ = _table()
+    return frozenset([name.partition(".")[0] for each in (*names.values(), *starts.values()) for name in each])
+
+
 def mentions(word: str) -> str:
     """The pattern of a text that mentions one of these names; what may be any word is looked for in full."""
     lasts = [(name.rpartition(".")[2], name) for name in sorted(named(word))]

@@ -48,7 +48,7 @@ def check(facts: Facts) -> Iterator[Finding]:
                 )
                 yield Place(module, node, message)
 
-    yield from facts.along_axes(CODE, find)
+    yield from facts.along_axes(CODE, find, unmapped=True)
     yield from _never_reduced(facts, unbound)
 
 

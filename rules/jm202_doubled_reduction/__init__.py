@@ -51,8 +51,13 @@ def check(facts: Facts) -> Iterator[Finding]:
             )
             yield Place(module, node, message)
 
-    yield from facts.along_axes(CODE, find, undoubled)
-    yield from _written_out(facts)
+    told = set[tuple[str, int, int]]()
+    for finding in facts.along_axes(CODE, find, undoubled, unmapped=True):
+        told.add((finding.path, finding.line, finding.column))
+        yield finding
+    for finding in _written_out(facts):
+        if (finding.path, finding.line, finding.column) not in told:
+            yield finding
 
 
 def _wrong(same: list[Reduction], reading: Reading) -> str:

@@ -24,4 +24,4 @@ def check(facts: Facts) -> Iterator[Finding]:
                 )
                 yield Place(reduction.module, reduction.node, message)
 
-    return facts.along_axes(CODE, find)
+    return facts.along_axes(CODE, find, unmapped=True)

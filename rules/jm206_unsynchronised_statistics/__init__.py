@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import Step, shown
-from jaxmigrate.flow.facts import Facts, Place
+from jaxmigrate.flow.facts import AXES, AXES_ARGUMENT, Facts, Place
+from jaxmigrate.flow.halves import around_common_means, own_means_beside_common
 from jaxmigrate.flow.norm_layers import unlike_layers
 from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.synchronised import averages_statistics, unsynchronised
@@ -33,6 +34,24 @@ def check(facts: Facts) -> Iterator[Finding]:
     yield from _of_layers(facts)
     yield from _of_states(facts)
     yield from _never_averaged(facts)
+    yield from _halves(facts)
+
+
+def _halves(facts: Facts) -> Iterator[Finding]:
+    """Statistics of a device's own beside others, of the same values, that are those of all devices."""
+
+    def find(_: DeviceMap, reading: Reading) -> Iterator[Place]:
+        for module, node in around_common_means(reading):
+            message = (
+                f"the mean is that of all devices along {AXES}, and these squares are averaged on each device alone: "
+                f"write jax.lax.pmean(..., {AXES_ARGUMENT}) around them, too"
+            )
+            yield Place(module, node, message)
+        for module, node in own_means_beside_common(reading):
+            message = f"this is each device's own mean, while that beside it is averaged over {AXES}: average both"
+            yield Place(module, node, message)
+
+    return facts.along_axes(CODE, find, unmapped=True)
 
 
 def _of_layers(facts: Facts) -> Iterator[Finding]:

@@ -69,7 +69,7 @@ def check(facts: Facts) -> Iterator[Finding]:
                 )
                 yield Place(same[0].module, node, message)
 
-    yield from facts.along_axes(CODE, find)
+    yield from facts.along_axes(CODE, find, unmapped=True)
     yield from _of_statistics(facts)
     for module, node, axes in along.values():
         message = (
@@ -112,6 +112,12 @@ def _of_means(found: DeviceMap, reduction: Reduction, reading: Reading, facts: F
         return (
             f"psum over {AXES} of a loss and what comes with it, while the gradients are averaged over it: too large "
             "by the number of devices for a mean; write pmean"
+        )
+    differentiated = sum_of_means(reduction.node) in reading.differentiated - reading.scaled
+    if MEAN in operand.marks and differentiated and of_gradients not in reading.scaled - reading.applied:
+        return (
+            f"psum over {AXES} of a mean, of which the gradient is taken: the loss and its gradient are too large by "
+            "the number of devices; write pmean"
         )
     is_own = found.name in SHARD_MAPS and MEAN in operand.marks and not operand.gradient and operand.kind == "array"
     if is_own and not is_scaled(reduction, reading):

@@ -21,7 +21,7 @@ from jaxmigrate.program.values import Function
 CODE = "JM208"
 METRIC = re.compile(
     r"loss|metric|accurac|(^|_)acc(_|$)|error|(^|_)(err|mse|mae|nll|ppl|elbo|kl|fid|psnr|bce|ce|l1|l2|bpd)(_|$)"
-    r"|perplexity|reward|returns?$|grad_norm|entropy|stats$|(^|_)(logs?|info|aux)$|energy"
+    r"|perplexity|reward|returns?$|grad_norm|entropy|stats$|(^|_)(logs?|info|aux)$|energy|scalars?$|(^|_)(accept|pmove)"
 )
 DEEPEST = 4  # functions behind one another
 NO_METRIC = re.compile("batch_stats|logit|state|param|image|sample")

@@ -46,7 +46,7 @@ def check(facts: Facts) -> Iterator[Finding]:
             yield Place(module, node, message)
 
     told: set[tuple[str, int, int]] = set()
-    for finding in facts.along_axes(CODE, find):
+    for finding in facts.along_axes(CODE, find, unmapped=True):
         told.add((finding.path, finding.line, finding.column))
         yield finding
     for module, call in early_norms(facts):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
+from jaxmigrate.flow.early_norms import early_tests
 from jaxmigrate.flow.facts import AXES, AXES_ARGUMENT, Facts, Place
 from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.variance import Reading
@@ -26,4 +27,10 @@ def check(facts: Facts) -> Iterator[Finding]:
             )
             yield Place(module, node, message)
 
-    return facts.along_axes(CODE, find)
+    yield from facts.along_axes(CODE, find, unmapped=True)
+    for module, test in early_tests(facts):
+        message = (
+            "each device asks whether its own gradients are finite, and decides by that once they are reduced: one "
+            "goes on where another does not; ask after the reduction"
+        )
+        yield from facts.finding(module, test, CODE, message)

@@ -39,7 +39,7 @@ def check(facts: Facts) -> Iterator[Finding]:
                 yield Place(module, node, message)
 
     told = set[tuple[str, int]]()
-    for finding in facts.along_axes(CODE, find):
+    for finding in facts.along_axes(CODE, find, unmapped=True):
         told.add((finding.path, finding.line))
         yield finding
     for module, spread in _by_names(facts):

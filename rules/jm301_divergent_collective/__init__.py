@@ -78,6 +78,7 @@ def _readings(facts: Facts) -> Iterator[tuple[DeviceMap, Reading]]:
     """The readings of maps: of a mesh out of sight, along the axes that its specs name."""
     for one, ways in zip(facts.readings, facts.readings_along, strict=True):
         yield from ways if one[0].axes is None else [one]
+    yield from facts.unmapped
 
 
 def _hangs(kind: str) -> str:

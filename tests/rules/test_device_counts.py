@@ -48,3 +48,22 @@ def test_a_key_is_given_to_a_pmap_of_another_module() -> None:
 
     assert codes("sample_rng") == ["JM117"]
     assert codes("jax_utils.replicate(sample_rng)") == []
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("local_batch_size = batch_size // jax.local_device_count()", ["JM122"]),
+        ("local_batch_size = batch_size // jax.process_count()", []),
+        ("host_batch = cfg.batch_size // jax.local_device_count()", ["JM122"]),
+        ("local_device_batch = local_batch_size // jax.local_device_count()", []),
+        ("total_batch_size = per_device * jax.local_device_count()", []),  # of what one process loads
+        ("total_batch_size = per_device * jax.device_count()", []),
+        ("total_batch_size = host_batch_size * jax.local_device_count()", []),
+        ("batch = per_device * jax.local_device_count()", []),
+    ],
+)
+def test_batches_by_their_names(line: str, told: list[str]) -> None:
+    start = "import jax\njax.distributed.initialize()\ndevice_batch_size = batch_size // jax.device_count()\n"
+    found = lint([decode(f"{start}{line}\n".encode(), "a.py", Path("/project/a.py"))], Config())
+    assert [one.code for one in found if one.code == "JM122"] == told

@@ -12,9 +12,11 @@ from jaxmigrate.flow.variance import (
     externals,
     methods,
     objects,
+    order,
     out_of_sight,
     side_effects,
     statements,
+    suspicion,
     transforms,
 )
 from jaxmigrate.flow.variance.callees import Bound, Closure, Method, Pure, Transformed
@@ -47,6 +49,7 @@ from jaxmigrate.flow.variance.lattice import (
     whole,
 )
 from jaxmigrate.flow.variance.run import DEEPEST, MOST_WORK, OUTSIDE, Change, Memo, Run, at_least
+from jaxmigrate.program.checking_decorators import beneath
 from jaxmigrate.program.passing import passed
 from jaxmigrate.program.scopes import defaults_of, positional_names
 from jaxmigrate.program.values import (
@@ -79,6 +82,8 @@ def call(run: Run, node: ast.Call, frame: Frame) -> AbstractValue:
     else:
         result = apply(run, _called(run, node.func, frame), arguments, node, frame)
     run.hosted += result.host
+    if run.mode.lenient and len(arguments.given) > 1:
+        order.hand(run, node, arguments.given)
     return identified(result, node)
 
 
@@ -201,7 +206,8 @@ def dispatch(
                 arguments,
             )
     assert isinstance(callee, Choice)
-    return join_all([dispatch(run, way, arguments, node, frame) for way in callee.ways])
+    ways = suspicion.likely(callee.ways) if run.mode.lenient else callee.ways
+    return join_all([dispatch(run, way, arguments, node, frame) for way in ways])
 
 
 # From what stands in the program to what can be called
@@ -236,6 +242,8 @@ def _static_callee(run: Run, static: Value) -> Callee | None:
             if len(operands) != 1 or given is None:
                 return None
             return Transformed(name, _static(run, operands[0]), tuple(given.named.items()), given.given)
+        case Application() if run.mode.lenient and (inner := beneath(static)) is not static:
+            return _static_callee(run, inner)
         case Application(callee=Function() as factory, arguments=arguments) if _makes_function(run, factory):
             return _made(run, static, factory, arguments)
         case Member(owner=owner, name=name) if not isinstance(owner, Class):

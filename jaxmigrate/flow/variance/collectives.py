@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from jaxmigrate.flow.axis_symbols import has_symbols, symbol_of
+from jaxmigrate.flow.axis_symbols import has_symbols, spelled, symbol_of
 from jaxmigrate.flow.axis_values import axis_names
 from jaxmigrate.flow.variance import means, order
 from jaxmigrate.flow.variance.frames import Arguments, Frame
@@ -53,6 +53,8 @@ def call(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame
     grouped = "axis_index_groups" in arguments.named and not _is_none(arguments.named["axis_index_groups"])
     full = not grouped and over is not None and run.axes <= over and None not in run.shadowed
     apart = over is not None and not (over & run.axes) and None not in run.shadowed
+    run.sent += name not in REDUCTIONS
+    order.join_halves(run, operand)
     if name in REDUCTIONS or name in SHARED:
         result = _reduced(run, name, operand, node, frame, full, apart)
         return unsure(result, run.cause(name, node)) if grouped and result.level == Level.MAY else result
@@ -78,6 +80,8 @@ def axes_of(
         found = [k.value for k in node.keywords if k.arg == "axis_name"] or node.args[position : position + 1]
         symbols = run.mode.lenient and has_symbols(run.axes)
         names = axis_names(found[0], frame.module, run.resolver, {}, symbols=symbols) if found else None
+        if found and not names and run.mode.unmapped and spelled(found[0]) in run.axes:
+            names = (spelled(found[0]),)
     if names is None or (not run.axes <= frozenset(names) and has_symbols({*names, *run.axes})):
         return None  # of a symbol it is not known which axes it is not
     return frozenset(names) - run.shadowed

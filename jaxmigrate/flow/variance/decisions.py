@@ -9,14 +9,22 @@ import ast
 from collections.abc import Sequence
 
 from jaxmigrate.flow import conditions
+from jaxmigrate.flow.axis_symbols import spelled, symbol
 from jaxmigrate.flow.truth import truth
+from jaxmigrate.flow.variance import suspicion
 from jaxmigrate.flow.variance.frames import Frame
 from jaxmigrate.flow.variance.run import Run
-from jaxmigrate.program.values import Constant
+from jaxmigrate.program.values import Constant, Member, Parameter
 
 
 def outcome(run: Run, test: ast.expr, frame: Frame) -> bool | None:
     """How a test certainly turns out; None where it may go both ways."""
+    if run.mode.unmapped:
+
+        def is_none(left: ast.expr, right: ast.expr) -> bool | None:
+            return _is_none(run, left, right, frame)
+
+        return truth(test, lambda node: _holds(run, node, frame), is_none)
     if run.mode.lenient:
         return None
 
@@ -25,6 +33,37 @@ def outcome(run: Run, test: ast.expr, frame: Frame) -> bool | None:
         return found.pop() if len(found) == 1 else None
 
     return truth(test, known, lambda left, right: _agree(_constants(run, left, frame), _constants(run, right, frame)))
+
+
+def _is_bound(run: Run, node: ast.expr, frame: Frame) -> bool:
+    """Whether an expression is the axis that what is read is taken to be mapped over."""
+    if spelled(node) in run.axes:
+        return True
+    return isinstance(node, ast.Name | ast.Attribute) and _axis(run.evaluate(node, frame).static) in run.axes
+
+
+def _holds(run: Run, node: ast.expr, frame: Frame) -> bool | None:
+    """Whether something holds where an axis is bound: the axis itself, or a function that asks whether it is."""
+    if not isinstance(node, ast.Call):
+        return True if _is_bound(run, node, frame) else None
+    given = [*node.args, *(keyword.value for keyword in node.keywords)]
+    asks = suspicion.is_about_maps(node.func) and any(_is_bound(run, one, frame) for one in given)
+    return True if asks else None
+
+
+def _axis(value: object) -> str:
+    """The name of an axis, or the symbol for it, that a value stands for; empty for none."""
+    if isinstance(value, Parameter | Member):
+        return symbol(value.name)
+    content = value.value if isinstance(value, Constant) else ""
+    content = content[0] if isinstance(content, tuple) and len(content) == 1 else content
+    return content if isinstance(content, str) else ""
+
+
+def _is_none(run: Run, left: ast.expr, right: ast.expr, frame: Frame) -> bool | None:
+    """Whether an axis is None, which one that is bound is not."""
+    none = isinstance(right, ast.Constant) and right.value is None
+    return False if none and _is_bound(run, left, frame) else None
 
 
 def _agree(left: Sequence[Constant] | None, right: Sequence[Constant] | None) -> bool | None:

@@ -49,6 +49,7 @@ def read(
     while True:
         run = Run(TRANSFERS, axes, resolver, _share(resolver), mode, _home(function), spilled)
         _read(run, function, given)
+        run.reading.entered = run.entered
         if run.spills is None or mode.lenient or (spilled is not None and spilled >= run.spills):
             return run.reading
         spilled = run.spills  # something outside was changed: read again, trusting nothing that can have been changed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from jaxmigrate.flow.variance import decisions, means, objects
+from jaxmigrate.flow.variance import decisions, means, objects, suspicion
 from jaxmigrate.flow.variance.callees import Closure
 from jaxmigrate.flow.variance.frames import Frame
 from jaxmigrate.flow.variance.lattice import (
@@ -143,7 +143,8 @@ def _dict(run: Run, node: ast.Dict, frame: Frame) -> AbstractValue:
 
 
 def _attribute(run: Run, node: ast.Attribute, frame: Frame) -> AbstractValue:
-    return objects.attribute(run, run.evaluate(node.value, frame), node.attr)
+    found = objects.attribute(run, run.evaluate(node.value, frame), node.attr)
+    return suspicion.as_axis(run, node, found, frame) if run.mode.unmapped else found
 
 
 def _subscript(run: Run, node: ast.Subscript, frame: Frame) -> AbstractValue:

@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Sequence
 
 from jaxmigrate.flow.operations import function_operations, same_sequence, within_map
-from jaxmigrate.flow.variance import order
+from jaxmigrate.flow.variance import order, suspicion
 from jaxmigrate.flow.variance.callees import Closure
 from jaxmigrate.flow.variance.carries import noting
 from jaxmigrate.flow.variance.frames import Arguments, Frame, fresh
 from jaxmigrate.flow.variance.lattice import (
     ARRAY,
+    BESIDE,
     EQUAL,
     AbstractValue,
     Kind,
@@ -92,6 +94,9 @@ def fori_loop(run: Run, arguments: Arguments, node: ast.Call | None, frame: Fram
     return at_least(carried(start, given), bounds.level)
 
 
+METRICS = re.compile(r"loss|(^|_)norms?(_|$)|error|reward|entropy|(^|_)kl(_|$)|finite|isnan")
+
+
 def while_loop(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
     """`while_loop(cond, body, init)`: devices may go round it unlike numbers of times."""
     test, body = arguments.find(0, "cond_fun") or EQUAL, arguments.find(1, "body_fun") or EQUAL
@@ -118,7 +123,7 @@ def cond(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | N
         operands = [(arguments.named["operand"],)] * 2
     if len(rest) == 4 and run.known_callee(rest[3]) is not None:
         ways, operands = [rest[1], rest[3]], [(rest[0],), (rest[2],)]
-    elif differs(predicate) and node is not None and frame is not None:
+    elif node is not None and frame is not None and (differs(predicate) or _is_metric(predicate, node)):
         _diverging(run, _written(node, slice(1, 3), "true_fun", "false_fun"), node, frame, ways)
     before = run.reductions
     found = [
@@ -131,6 +136,13 @@ def cond(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | N
     if any(one.reduced and not one.updated for one in found):  # devices that train apart, and are averaged at times
         return mapped(result, lambda v: replace(v, updated=False))
     return result
+
+
+def _is_metric(predicate: AbstractValue, node: ast.Call) -> bool:
+    """Whether a predicate is made of a loss of which a gradient is taken, or of what comes with it, unreduced."""
+    if predicate.level == Level.NO or predicate.reduced or BESIDE not in predicate.marks or not node.args:
+        return False
+    return any(METRICS.search(word) for word in suspicion.words(node.args[0]))
 
 
 def switch(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:

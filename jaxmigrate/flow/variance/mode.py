@@ -14,13 +14,17 @@ class Mode:
     tell of what is wrong rather than prove what is right: processes agree on all that Python tests, and an error on one
     of several ways is one. `local`: only the devices of one process are asked about, for all of which what Python
     tests, draws or reads from a file while the function is traced is one thing. `checked`: the map has
-    `check_vma=True`, so that gradients with respect to what is equal are summed over the devices.
+    `check_vma=True`, so that gradients with respect to what is equal are summed over the devices. `unmapped`: no map in
+    sight leads to what is read, which is taken to run under one. `stacked`: the map is a pmap, whose arguments have no
+    specs.
     """
 
     trusting: bool = False
     lenient: bool = False
     local: bool = False
     checked: bool = False
+    unmapped: bool = False
+    stacked: bool = False
 
     @property
     def proves(self) -> bool:

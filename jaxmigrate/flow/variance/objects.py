@@ -15,6 +15,7 @@ from jaxmigrate.flow.variance.lattice import (
     EQUAL,
     GIVEN,
     KEPT,
+    MOST_CHOICES,
     OTHERS,
     OWN_LENGTH,
     SHAPED,
@@ -45,6 +46,7 @@ from jaxmigrate.program.values import (
     Instance,
     Member,
     ModuleValue,
+    Partial,
     Unknown,
     Value,
 )
@@ -160,6 +162,8 @@ def _known(run: Run, value: AbstractValue, name: str) -> AbstractValue | None:
     if not isinstance(owner, Instance):
         return None
     values = run.resolver.attribute(owner, name)
+    if run.mode.lenient and 1 < len(values) <= MOST_CHOICES and all(isinstance(v, Function | Partial) for v in values):
+        return run.kept(AbstractValue(callee=run.any_of(values, (owner, name))), (owner, name))
     if len(values) != 1:
         return None
     if owner.call is None and (value.fields is None or OTHERS in value.fields) and run.overrides(owner, name):

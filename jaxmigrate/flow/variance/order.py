@@ -7,6 +7,8 @@ each device decides about a step that all take lets them take unlike steps.
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Sequence
 
 from jaxmigrate.flow.variance.frames import Arguments
 from jaxmigrate.flow.variance.lattice import (
@@ -17,16 +19,19 @@ from jaxmigrate.flow.variance.lattice import (
     DATA,
     DEVIATION,
     DEVICES,
+    HALF,
     MEAN_SPREAD,
     NORMED,
     OWN_MEAN,
     RESIZED,
     SPREAD,
+    SQUARED,
     STEP,
     STEPPED,
     UNREDUCED,
     AbstractValue,
     Level,
+    leaves_of,
     replace,
 )
 from jaxmigrate.flow.variance.run import Run
@@ -34,7 +39,7 @@ from jaxmigrate.program.syntax import last_name
 
 CHOOSING = frozenset({"jax.numpy.where", "jax.lax.select"})
 VARIANCES = frozenset({"var", "std", "nanvar", "nanstd"})
-_BRIEF = frozenset({CENTRED, OWN_MEAN, DEVIATION})  # what another operation makes untrue
+_BRIEF = frozenset({CENTRED, SQUARED, OWN_MEAN, DEVIATION})  # what another operation makes untrue
 MEANS = frozenset({"mean", "nanmean", "average"})
 SPREADING = VARIANCES | MEANS | {"square"}
 NORMS = frozenset({"norm", "global_norm", "vdot", "dot", "sum", "max"})
@@ -42,6 +47,7 @@ OF_A_DEVICE = frozenset({UNREDUCED, BESIDE, DATA})
 KEEPS_SPREAD = frozenset(
     {"sqrt", "rsqrt", "maximum", "clip", "reciprocal", "expand_dims", "squeeze", "stop_gradient", "mean", "nanmean"}
 )
+KEEPS = re.compile(r"^self\._?\w+$|update|ema|moving|running|track|accum", re.IGNORECASE)  # of a state, by its name
 MESSAGES = {"chosen": "which of two states is kept", "scaled": "how far a step goes"}
 
 
@@ -54,10 +60,48 @@ def of_function(run: Run, name: str, result: AbstractValue, node: ast.expr | Non
         if name in VARIANCES or DEVIATION in before:
             return _spread(run, result, node)
         if name in MEANS:
-            return replace(result, marks=result.marks | {OWN_MEAN})
+            half = _half(run, node) if SQUARED in before else frozenset()
+            return replace(result, marks=(result.marks - {CENTRED, SQUARED}) | {OWN_MEAN} | half)
+        if CENTRED in before:
+            return replace(result, marks=result.marks | {CENTRED, SQUARED})
     if name == "clip" and result.gradient and result.level != Level.NO:
         return replace(result, marks=result.marks | {RESIZED})
     return result
+
+
+def _half(run: Run, node: ast.expr | None) -> frozenset[str]:
+    """The mark of a statistic that a device has for itself, though it is made with one of all devices."""
+    module = run.modules[-1] if run.modules else run.home
+    if node is None or module is None or run.quiet():
+        return frozenset()
+    mark = f"{HALF} {node.lineno}:{node.col_offset}"
+    run.reading.halves[mark] = (module, node)
+    return frozenset([mark])
+
+
+def _half_at(run: Run, spread: AbstractValue) -> None:
+    """Notes variances of a device's own by which is divided what lies apart from the mean of all."""
+    for mark in _spreads(spread):
+        if mark in run.reading.variances and not run.quiet():
+            run.reading.halves[HALF + mark] = run.reading.variances[mark]
+
+
+def join_halves(run: Run, value: AbstractValue) -> None:
+    """Something is reduced, or its gradient taken, which is reduced later."""
+    run.reading.joined.update(mark for one in leaves_of(value) for mark in one.marks if mark.startswith(HALF))
+
+
+def hand(run: Run, call: ast.Call, values: Sequence[AbstractValue]) -> None:
+    """A call is handed means, which others of the same function may have of all devices."""
+    module, function = (run.modules[-1], run.active[-1]) if run.modules and run.active else (None, None)
+    if module is None or function is None or run.quiet() or len(call.args) != len(values):
+        return
+    name = ast.unparse(call.func)
+    if not KEEPS.search(name):
+        return
+    for number, (node, value) in enumerate(zip(call.args, values, strict=True)):
+        if OWN_MEAN in value.marks or _spreads(value) or (value.level == Level.NO and AVERAGED in value.marks):
+            run.reading.handed.setdefault((function, name, number), []).append((value, module, node))
 
 
 def _spreads(value: AbstractValue) -> list[str]:
@@ -125,6 +169,8 @@ def of_operation(
     if isinstance(op, ast.Sub) and AVERAGED in right.marks and left.level != Level.NO:
         marks |= {CENTRED}
     if isinstance(op, ast.Div | ast.Mult):
+        if CENTRED in left.marks and is_spread(right) and isinstance(op, ast.Div):
+            _half_at(run, right)
         if CENTRED in left.marks:
             run.reading.spreads.update(mark for mark in right.marks if mark.startswith(MEAN_SPREAD))
         if any(_is_resized(run, *pair) for pair in ((left, right), (right, left))):
@@ -153,6 +199,8 @@ def _deviations(
     if isinstance(op, ast.Sub) and OWN_MEAN in right.marks and OWN_MEAN not in left.marks:
         marks |= {DEVIATION}
     squared = isinstance(op, ast.Pow) or (isinstance(op, ast.Mult) and left == right)
+    if squared and CENTRED in left.marks:
+        marks |= {CENTRED, SQUARED}
     if squared and DEVIATION in left.marks:
         marks = (marks - {DEVIATION}) | _spread(run, left, node).marks - {DEVIATION}
     if isinstance(op, ast.Sub) and _is_written_out(node):

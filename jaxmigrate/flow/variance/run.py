@@ -65,7 +65,7 @@ REDUCING = re.compile("pmean|psum|reduce|gather|sync|average|replica", re.IGNORE
 APPLIED = frozenset({"apply", "init", "init_with_output"})  # what runs a network's methods
 APPLYING = frozenset(  # dividing nothing
     {"update", "apply_gradients", "apply_gradient", "replace", "append", "init"}
-    | {"cast_to_param", "cast_to_compute", "all_finite", "select_tree"}
+    | {"cast_to_param", "cast_to_compute", "all_finite", "select_tree", "scale", "unscale"}
 )
 DEEPEST = 24
 MOST_WORK = 20_000  # expressions evaluated in one reading, after which every call is unknown
@@ -73,6 +73,7 @@ ALL_WORK = 50_000  # after which it is given up, and nothing is known of its res
 LENIENT_MOST = 8_000  # after which a lenient reading enters no more functions
 NETWORKS_MOST = 1_500  # after which, of these, none in networks that are applied
 LENIENT_WORK = 16_000  # after which it is given up
+UNMAPPED_MOST = 250  # after which a reading of what no map in sight leads to enters no more functions
 OUTSIDE = "outside"
 
 
@@ -152,6 +153,7 @@ class Run:
     hosted: int = 0
     reductions: int = 0
     gathered: int = 0  # how many values of a device's own that all others were given, too
+    sent: int = 0  # how many values went from one device to others
     work: int = 0
     modules: list[Module] = made(factory=list)  # of the functions that are being read
     untold: Cause = NO_CAUSE  # of the last test that processes may not agree on
@@ -180,16 +182,18 @@ class Run:
         """Whether so many expressions have been read that no more functions are entered."""
         if not self.mode.lenient:
             return self.work > MOST_WORK
+        if self.mode.unmapped:
+            return self.work > UNMAPPED_MOST
         return self.work > LENIENT_MOST or (self.applying > 0 and self.work - self.before_networks > NETWORKS_MOST)
 
     def counts(self) -> tuple[int, ...]:
         """What is counted of the calls that are read, so far."""
-        return self.customs, self.cleared, self.gathered, self.reductions, self.in_networks
+        return self.customs, self.cleared, self.gathered, self.sent, self.reductions, self.in_networks
 
     def count_again(self, more: tuple[int, ...]) -> None:
         """Counts what a call has counted before that is not read again."""
         counted = [now + one for now, one in zip(self.counts(), more, strict=True)]
-        self.customs, self.cleared, self.gathered, self.reductions, self.in_networks = counted
+        self.customs, self.cleared, self.gathered, self.sent, self.reductions, self.in_networks = counted
 
     def quiet(self) -> bool:
         """Whether events are not recorded: a body is being read a second time, for its gradient."""

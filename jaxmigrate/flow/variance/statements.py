@@ -127,6 +127,11 @@ def _if(run: Run, node: ast.If, frame: Frame) -> bool:
     if (settled := decisions.outcome(run, node.test, frame)) is not None:
         return _ways(run, [ways[not settled]], frame, False)
     truth = suspicion.known_truth(run, node.test, frame) if run.mode.lenient else None
+    if run.mode.lenient and truth is None and suspicion.counts_processes(node.test):
+        start = frame.names
+        reached = _ways(run, ways, frame, doubt)
+        frame.names = suspicion.left_unreduced(start, frame.names)
+        return reached
     suspects = run.mode.lenient and not suspicion.is_about_maps(node.test)
     return _ways(run, ways if truth is None else [ways[not truth]], frame, doubt, suspects)
 
@@ -170,6 +175,8 @@ def _ways(run: Run, ways: Sequence[Callable[[], bool]], frame: Frame, doubt: boo
             ends.append(frame.names)
     run.doubt -= doubt
     frame.names = joined(ends) if ends else dict(start)
+    if run.mode.lenient and len(ends) > 1:
+        frame.names = suspicion.with_either(run, ends, frame.names)
     if suspects and len(ends) > 1:
         frame.names = suspicion.suspected(start, ends, frame.names)
     stopped = len(ends) < len(ways)

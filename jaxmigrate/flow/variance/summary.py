@@ -65,8 +65,10 @@ class Reading:
     small after all; `scattered` are sums that are divided among the devices; `undersized` are means of sums that are
     divided by the count of all devices; `norms` has the places of norms of unreduced gradients by their marks,
     `decided` what one device alone decides about a step that all take, `variances` those of variances of what one
-    device has, `spreads` the means of these that something is divided by; `assumed`: some of it was found without
-    looking at the rest of the program.
+    device has, `spreads` the means of these that something is divided by, `halves` the places of statistics of which
+    another part is all devices', `joined` the marks of those that are reduced after all, `handed` the means that calls
+    of one function are given in another; `entered` the functions that were read; `assumed`: some of it was found
+    without looking at the rest of the program.
     """
 
     returned: AbstractValue = EQUAL
@@ -79,6 +81,7 @@ class Reading:
     changed: bool = False
     applied: set[str] = made(factory=set)
     scaled: set[str] = made(factory=set)
+    differentiated: set[str] = made(factory=set)
     misdivided: set[str] = made(factory=set)
     mismatched: list[Mismatch] = made(factory=list)
     overdivided: list[tuple[Module, ast.expr, str]] = made(factory=list)
@@ -89,4 +92,8 @@ class Reading:
     decided: list[tuple[Module, ast.expr, str]] = made(factory=list)
     variances: dict[str, tuple[Module, ast.expr]] = made(factory=dict)
     spreads: set[str] = made(factory=set)
+    halves: dict[str, tuple[Module, ast.expr]] = made(factory=dict)
+    joined: set[str] = made(factory=set)
+    handed: dict[tuple[ast.AST, str, int], list[tuple[AbstractValue, Module, ast.expr]]] = made(factory=dict)
+    entered: set[ast.AST] = made(factory=set)
     assumed: bool = False

@@ -11,14 +11,27 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
+from jaxmigrate.flow.axis_symbols import may_be_axis, spelled
+from jaxmigrate.flow.axis_values import axis_names
 from jaxmigrate.flow.truth import truth
 from jaxmigrate.flow.variance.callees import Bound, Closure, Transformed
 from jaxmigrate.flow.variance.frames import Frame, Names
-from jaxmigrate.flow.variance.lattice import each, join_all, replace
+from jaxmigrate.flow.variance.lattice import (
+    MOST_CHOICES,
+    UNREDUCED,
+    AbstractValue,
+    Callee,
+    Choice,
+    each,
+    join_all,
+    replace,
+)
 from jaxmigrate.flow.variance.run import Run
-from jaxmigrate.program.scopes import walk
+from jaxmigrate.program.collectives import COMMUNICATING
+from jaxmigrate.program.functions import returned_by
+from jaxmigrate.program.scopes import positional_names, walk
 from jaxmigrate.program.syntax import last_name
-from jaxmigrate.program.values import Class, Constant, Function
+from jaxmigrate.program.values import UNKNOWN, Class, Constant, External, Function, Member, Partial
 
 ABOUT_MAPS = re.compile(
     "axis|axes|pmap|sync|distribut|device|replica|parallel|multi|shard|host|cross|pmean|psum|reduce", re.IGNORECASE
@@ -59,6 +72,16 @@ def _constant(run: Run, node: ast.expr, frame: Frame) -> Constant | None:
     return static if isinstance(static, Constant) else None
 
 
+def as_axis(run: Run, node: ast.Attribute, value: AbstractValue, frame: Frame) -> AbstractValue:
+    """A field, as the axis that what is read is taken to be mapped over if it is that."""
+    if spelled(node) in run.axes:
+        return replace(value, static=Member(UNKNOWN, node.attr))
+    if not may_be_axis(node.attr) or isinstance(value.static, Constant):
+        return value
+    names = axis_names(node, frame.module, run.resolver, {})
+    return replace(value, static=Constant(names)) if names and run.axes <= frozenset(names) else value
+
+
 def is_about_maps(test: ast.expr) -> bool:
     """Whether a test may ask if there is anything to reduce over."""
     return any(ABOUT_MAPS.search(name) for name in words(test))
@@ -71,6 +94,55 @@ def words(test: ast.expr) -> Iterator[str]:
             yield last_name(node)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
+
+
+def with_either(run: Run, ends: Sequence[Names], after: Names) -> Names:
+    """What names hold where ways meet, with the functions that each of the ways has chosen."""
+    found = dict(after)
+    for name, value in after.items():
+        if value.callee is not None or value.static is not None or value.kind == "array":
+            continue
+        made = [end[name] for end in ends if name in end]
+        if len(made) == len(ends) and all(
+            isinstance(one.static, Function | Partial) or one.callee is not None for one in made
+        ):
+            ways = [run.known_callee(one) for one in made]
+            known = tuple(dict.fromkeys(way for way in ways if way is not None))
+            if len(known) <= MOST_CHOICES and None not in ways:
+                found[name] = replace(value, callee=Choice(known))
+    return found
+
+
+def likely(ways: Sequence[Callee]) -> Sequence[Callee]:
+    """Of several functions those that run under a map, if one is a collective: of `pmean` and `lambda x: x`."""
+    if not any(map(_is_collective, ways)):
+        return ways
+    return [way for way in ways if not _is_identity(way)]
+
+
+def _is_collective(way: Callee) -> bool:
+    made = way.callee.static if isinstance(way, Bound) else None
+    return isinstance(made, External) and made.name in COMMUNICATING
+
+
+def _is_identity(way: Callee) -> bool:
+    function = way.function.node if isinstance(way, Closure) else None
+    returned = returned_by(function) if function is not None else []
+    names = positional_names(function.args) if function is not None else []
+    return len(returned) == 1 and isinstance(returned[0], ast.Name) and returned[0].id in names[:1]
+
+
+def counts_processes(test: ast.expr) -> bool:
+    """Whether a test asks for several processes, which says nothing of how many devices there are."""
+    return isinstance(test, ast.Compare) and any(
+        last_name(n.func) == "process_count" for n in walk(test) if isinstance(n, ast.Call)
+    )
+
+
+def left_unreduced(start: Names, after: Names) -> Names:
+    """What names hold after a branch that several processes take, with gradients that one alone leaves unreduced."""
+    lost = {n: v for n, v in after.items() if n in start and start[n].gradient and not v.gradient and not v.reduced}
+    return {**after, **{n: replace(v, gradient=True, marks=v.marks | {UNREDUCED}) for n, v in lost.items()}}
 
 
 def grown(start: Names, ends: Sequence[Names], after: Names) -> Names:

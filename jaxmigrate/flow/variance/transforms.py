@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from jaxmigrate.flow.variance import collectives, means, out_of_sight
+from jaxmigrate.flow.variance import collectives, means, order, out_of_sight
 from jaxmigrate.flow.variance.callees import Transformed
 from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.lattice import (
@@ -14,6 +14,7 @@ from jaxmigrate.flow.variance.lattice import (
     OF_EQUAL,
     OPAQUE,
     SCATTERED,
+    SUMMED,
     UNREDUCED,
     VARYING,
     AbstractValue,
@@ -68,7 +69,7 @@ def _mapped(
         known = isinstance(name.static, Constant) and isinstance(name.static.value, str | None)
         static = name.static.value if isinstance(name.static, Constant) else None
         hidden = frozenset([static if known and isinstance(static, str) else None])
-        if known and static is None:
+        if (known and static is None) or run.mode.unmapped:  # this may be the map that the reading takes for granted
             hidden = frozenset()
     before = run.shadowed
     run.shadowed = before | hidden
@@ -110,18 +111,23 @@ def _gradient(
     options = dict(made.options)
     has_aux = _is_true(options.get("has_aux", _nth(made.given, 1)))
     count, before = run.reductions - run.in_networks, (run.cleared, run.customs, run.changes)
-    gathered = run.gathered
+    gathered, sent = run.gathered, run.sent
     out = run.apply(made.callee, arguments, node, frame)
     reduces = run.reductions - run.in_networks > count
     plain = before == (run.cleared, run.customs, run.changes)  # nothing reduced on the way, nothing changed
     depends = out if plain else unreduced(run, made.callee, arguments, node, frame)
     loss, aux = (part_at(out, 0), rebuilt(part_at(out, 1), (node, "aux"))) if has_aux else (out, None)
     source = part_at(depends, 0) if has_aux else depends
+    order.join_halves(run, loss)
+    if run.mode.lenient and not run.quiet():
+        run.reading.differentiated.update(mark for mark in loss.marks if mark.startswith(SUMMED))
     in_sight = not source.host and (run.known_callee(made.callee) is not None or out_of_sight.is_loss(run, made.callee))
     of_equal = _of_equal(options.get("argnums", _nth(made.given, 0)), arguments)
     # A loss with a reduction in it may be of parameters that are divided among the devices, unless they are replicated;
     # a derivative of its own may then reduce, too.
     suspect = not reduces or (of_equal and run.customs == before[1])
+    averaged = loss.reduced and loss.level == Level.NO and run.reductions - run.in_networks == count + 1
+    suspect |= averaged and run.sent == sent and run.mode.stacked and run.customs == before[1]
     suspect &= not _of_own(options.get("argnums", _nth(made.given, 0)), arguments)
     summed = run.mode.checked and of_equal and not source.host
     one = AbstractValue(
