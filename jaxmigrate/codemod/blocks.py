@@ -324,10 +324,15 @@ def _redecorated(command: Rewriting, updated: Statement, original: cst.CSTNode, 
     assert isinstance(updated, cst.FunctionDef | cst.ClassDef)
     assert isinstance(original, cst.FunctionDef | cst.ClassDef)
     key = command.places.of_ast(operation.decorator)
+    dropped = [command.places.of_ast(one) for one in operation.dropped]
     made: list[cst.Decorator] = []
     lost: list[cst.Comment] = []
     for old, new in zip(original.decorators, updated.decorators, strict=True):
-        if command.places.of_cst(old.decorator) != key:
+        place = command.places.of_cst(old.decorator)
+        if place in dropped:
+            lost += lost_comments(new, cst.FunctionDef(cst.Name("f"), cst.Parameters(), cst.IndentedBlock([])))
+            continue
+        if place != key:
             made.append(new)
             continue
         fresh = list(_decorators(command, operation.decorators, command.indent_of(original), new.leading_lines))

@@ -14,6 +14,7 @@ from textwrap import indent
 
 from jaxmigrate.flow.layout.reachable_modules import ReachableModules
 from jaxmigrate.migrate.bodies import Body, Words, body_function
+from jaxmigrate.migrate.compiled import compiling
 from jaxmigrate.migrate.kept_maps import FUN, TOLD, key_of, parameters, with_parameters
 from jaxmigrate.migrate.keys import key_fields, key_parameters
 from jaxmigrate.migrate.leading_axis import keeps_leading_axis
@@ -46,7 +47,6 @@ from jaxmigrate.program.operations import (
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import is_decorator, listed, mapped_function
 from jaxmigrate.program.syntax import last_name
-from jaxmigrate.program.values import External
 
 Named = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -170,12 +170,14 @@ class MapWriter:
         mapped = self.parts.shard_map(around, fun, self.parts.rows_of(around, around.names), specs)
         text = f"def {function.name}({signature}):\n" + "".join(f"    {line}\n" for line in statements)
         parts: dict[str, str | Part] = {"mapped": mapped, "axis": self.parts.axis(plan)}
+        compiled = self._compiling(plan)
+        dropped = (compiled,) if compiled is not None else ()
         self.operations.append(
             Enclose(
                 function,
                 code(f"{text}    return $mapped({given})", **parts),
                 inner,
-                (*self._compiling(plan, function), plan.site.node),
+                (*dropped, plan.site.node),
                 self.parts.jit_decorators(plan, self.ids[plan.site.node], specs),
                 tuple(below),
             )
@@ -195,8 +197,9 @@ class MapWriter:
         common = self.above.common(plan, function) if not specs else ""
         mapped = code(common) if common else self.parts.partial(plan, specs)
         decorators = (*self.parts.jit_decorators(plan, self.ids[plan.site.node], specs), mapped)
-        self.operations += [*body, Redecorate(function, plan.site.node, decorators)]
-        self.operations += [Redecorate(function, one) for one in self._compiling(plan, function)]
+        compiled = self._compiling(plan)
+        dropped = (compiled,) if compiled is not None else ()
+        self.operations += [*body, Redecorate(function, plan.site.node, decorators, dropped)]
         return True
 
     def _specs_above(self, plan: MapPlan, function: Named) -> str:
@@ -368,23 +371,13 @@ class MapWriter:
     def _put(self, plan: MapPlan, made: Code, local: str | None) -> None:
         if local:
             made = code(local, made=made, axis=self.parts.axis(plan))
-        replaced: ast.expr = plan.site.node
-        around = self.module.table.parents.get(replaced)
-        if isinstance(around, ast.Call) and around.args == [replaced] and not around.keywords:
-            replaced = around if self._is_jit(around.func, plan) else replaced
-        self.operations.append(
-            Replace(replaced, code("$marked", marked=Marked(self.ids[plan.site.node], made, mapped=True)))
-        )
+        made = code("$marked", marked=Marked(self.ids[plan.site.node], made, mapped=True))
+        self.operations.append(Replace(self._compiling(plan) or plan.site.node, made))
 
-    def _is_jit(self, node: ast.expr, plan: MapPlan) -> bool:
-        """Whether an expression is `jax.jit`, and around a map no more than the map's own: there it donates nothing."""
-        own = plan.donated is None and not plan.static
-        return own and self.resolver.value(node, self.module) == External("jax.jit")
-
-    def _compiling(self, plan: MapPlan, function: Named) -> tuple[ast.expr, ...]:
-        """The jit right above the decorator that maps a function."""
-        index = function.decorator_list.index(plan.site.node)
-        return tuple(one for one in function.decorator_list[max(index - 1, 0) : index] if self._is_jit(one, plan))
+    def _compiling(self, plan: MapPlan) -> ast.expr | None:
+        """The jit around a map that goes: there, a donation counts for nothing, and processes map apart."""
+        own = plan.donated is None and not plan.static and (plan.own_devices or not self.parts.processes)
+        return compiling(plan.site, self.resolver) if own else None
 
     def _lambda(self, plan: MapPlan, mapped: str | ast.expr, *, wrapped: bool, now: bool = False) -> bool:
         """`jax.jit` of a function that maps when it is called, and touches no backend before: one above, or a lambda.

@@ -17,6 +17,7 @@ from jaxmigrate.flow.layout.reachable_modules import ReachableModules
 from jaxmigrate.migrate.aliases import Aliased, unused_aliases
 from jaxmigrate.migrate.array_writer import ArrayWriter, Program
 from jaxmigrate.migrate.checkpoint_writer import write_checkpoints
+from jaxmigrate.migrate.compiled import compiling
 from jaxmigrate.migrate.counts import counts_devices, has_fixed_rows, may_be_fewer
 from jaxmigrate.migrate.decide import Decision, Surroundings, merged, needs_of
 from jaxmigrate.migrate.helper import Needs, helper_lines
@@ -370,8 +371,9 @@ class ProjectWriter:
     def _has_own_devices(self, plan: MapPlan) -> bool:
         """Whether each process can map its rows over devices of its own, which is what pmap does then.
 
-        So it is where it is given these, or where its axis has no name or one that nothing in it can say: no collective
-        can ask for those of others. What has no rows may come from a map over all processes, where some give such.
+        So it is under `jax.jit`, where it is given these, or where its axis has no name or one that nothing in it can
+        say: no collective can ask for those of others. What has no rows may come from a map over all processes, where
+        some give such.
         Global arrays lie on these where all maps of the program are given them.
         """
         if plan.choice is not None:
@@ -383,7 +385,7 @@ class ProjectWriter:
             return argument is not None and all(map(_is_local, self.resolver.argument_values(argument)))
         if not (plan.takes_rows or not self._has_shared()):
             return False
-        if axis_of(plan.site, self.resolver) is None:
+        if axis_of(plan.site, self.resolver) is None or compiling(plan.site, self.resolver) is not None:
             return True
         return self.around.several and is_unasked(plan.site, self.resolver)
 

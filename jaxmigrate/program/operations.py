@@ -172,11 +172,12 @@ class Unbind:
 
 @record(eq=False)
 class Redecorate:
-    """Puts other decorators in the place of one; none drops it."""
+    """Puts other decorators in the place of one; none drops it, and some more may go with it."""
 
     function: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
     decorator: ast.expr
     decorators: tuple[Code, ...] = ()
+    dropped: tuple[ast.expr, ...] = ()
 
 
 @record(eq=False)

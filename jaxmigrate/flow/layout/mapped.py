@@ -131,15 +131,19 @@ def call_stage(it: Interpreter, site: ast.expr, stage: str, given: Given, node: 
     return func(Site(site)) if stage == "compile" else PLAIN
 
 
-def is_compiled(name: str, given: Given) -> bool:
+def is_compiled(it: Interpreter, name: str, given: Given) -> bool:
     """Whether a call is `jax.jit(jax.pmap(f))`, which does what the map does; options may ask for more."""
     alone = len(given.positional) == 1 and not (given.named or given.open)
-    return name == JIT and alone and are_maps(given.positional[0])
+    return name == JIT and alone and are_compiled_maps(it, given.positional[0])
 
 
-def are_maps(value: Abstract) -> bool:
-    """Whether a value is certainly a mapped function."""
-    return isinstance(value, Func) and bool(value.items) and all(isinstance(one, Site) for one in value.items)
+def are_compiled_maps(it: Interpreter, value: Abstract) -> bool:
+    """Whether a value that jit compiles is certainly a mapped function, which is one of its own process then."""
+    sites = [one.node for one in value.items if isinstance(one, Site)] if isinstance(value, Func) else []
+    if not isinstance(value, Func) or not sites or len(sites) < len(value.items):
+        return False
+    it.maps.compiled.update(sites)
+    return True
 
 
 def _in_place(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, frame: Frame) -> Given | None:

@@ -65,6 +65,8 @@ class SiteFacts:
             )
         if site.is_open:
             return Stacked.MAP_STAYS.reason("pmap is called with * or **")
+        if self.apart and node in self.it.maps.compiled:
+            return Stacked.MAP_STAYS.reason("jax.jit compiles it, so that each process maps over its own devices")
         if where := self._speaks_against_devices(node):
             return where
         if self.axis(node) is None:

@@ -35,6 +35,7 @@ class Maps:
     by_keyword: dict[ast.expr, tuple[str, ...]] = field(default_factory=dict)  # what is given so, the last arguments
     mapped: dict[ast.expr, Abstract] = field(default_factory=dict)
     methods: dict[ast.expr, Class] = field(default_factory=dict)  # the classes of the sites that map methods
+    compiled: set[ast.expr] = field(default_factory=set)  # the sites of maps under `jax.jit`
     bound_sites: set[ast.expr] = field(default_factory=set)  # attributes of objects: a call may give them the object
     unmapped: set[ast.expr] = field(default_factory=set)  # calls that may be of other than mapped functions
     records: dict[object, Class | None] = field(default_factory=dict)  # the classes of what calls make, if it is one
