@@ -352,5 +352,5 @@ def _devices(site: MappedSite, keyword: str, resolver: Resolver) -> ast.expr | b
     if values == (Constant(None),):
         return None
     usable = argument.expression is not None and argument.module is site.module
-    unsure = keyword == "devices" and all(_may_be_none(v) for v in values)
+    unsure = keyword == "devices" and (Constant(None) in values or all(_may_be_none(v) for v in values))
     return argument.expression if usable and not unsure and argument.expression is not None else False

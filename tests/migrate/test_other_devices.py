@@ -196,3 +196,17 @@ def test_what_does_not_run_with_it_costs_no_code(together: bool) -> None:
     trainer = f"{OPENING}p_step = jax.pmap(step, 'i')\ny = p_step(x)\n"
     after = fix_files({"trainer.py": trainer, "other.py": other})
     assert ("jax.shard_map(\n" in after["trainer.py"] or "jax.shard_map(step" in after["trainer.py"]) is not together
+
+
+def test_devices_that_may_be_none_are_chosen_at_each_call() -> None:
+    text = """import jax
+
+def make(f, local):
+    return jax.pmap(f, axis_name="a", devices=jax.local_devices() if local else None)
+
+def main(x):
+    return make(lambda x: jax.lax.psum(x, "a"), True)(x), make(lambda x: x, False)(x)
+"""
+    after = fix_files({"main.py": text})["main.py"]
+    assert "devices=jax.local_devices() if local else None" in after
+    assert "Mesh(jax.local_devices() if local else None" not in after
