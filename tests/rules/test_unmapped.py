@@ -1,7 +1,7 @@
 """What functions do wrong that no map in sight leads to, and steps whose way to their map is hard to follow.
 
 `unmapped_programs.txt` has each program with the line that makes it wrong, and behind `#>` that which makes it right;
-each ran both ways on 8 devices.
+each ran both ways on 8 devices, but for the one with chex.
 """
 
 from __future__ import annotations
