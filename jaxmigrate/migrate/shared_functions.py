@@ -211,7 +211,7 @@ def _host_local_call(names: FileNames, wanted: Wanted, mesh: str, usual: str, *,
         yield f"        mesh = {mesh}"
     own = "own" if chosen else "mesh"
     specs = {
-        name: (f"{name} or {usual}" if late else name) if is_said else usual
+        name: (_or_usual(name, usual) if late else name) if is_said else usual
         for name, is_said in (("in_specs", wanted.with_in_specs), ("out_specs", wanted.with_out_specs))
     }
     to_global = f"{multihost}.host_local_array_to_global_array"
@@ -240,6 +240,11 @@ def _host_local_call(names: FileNames, wanted: Wanted, mesh: str, usual: str, *,
     if wanted.with_lower:
         yield "    call.lower = mapped.lower"
     yield "    return call"
+
+
+def _or_usual(name: str, usual: str) -> str:
+    """Specs that a call may leave out; `P()` is as false as None."""
+    return f"{usual} if {name} is None else {name}"
 
 
 def _host_local_rows(names: FileNames, wanted: Wanted, own: str, spec: str, call: str) -> Iterator[str]:
@@ -293,7 +298,7 @@ def _putting(names: FileNames, wanted: Wanted, name: str, mesh: str, *, specs: b
     yield f"    def call(*args{kwargs}):"
     where = f"{named}({mesh}, {usual})"
     if specs:
-        told = f"in_specs or {usual}" if parameter else "in_specs"
+        told = _or_usual("in_specs", usual) if parameter else "in_specs"
         where = f"{jax}.tree.map({names.of('functools.partial')}({named}, {mesh}), {told})"
     yield f"        layout = {where}"
     if kwargs:

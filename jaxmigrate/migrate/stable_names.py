@@ -33,6 +33,8 @@ class StableNames:
                 return False
             if isinstance(node, ast.Attribute) and not self._is_known(node):
                 return False  # it may be something else by the time of the call
+            if isinstance(node, ast.Lambda) and not all(map(self._is_kept, _defaults(node))):
+                return False
         read = [n for node in nodes if not isinstance(node, ast.Lambda) for n in ast.walk(node)]
         if any(isinstance(n, ast.Attribute) and self._is_set(n, plan.site.node) for n in read):
             return False
@@ -40,6 +42,12 @@ class StableNames:
         return all(
             self._is_fixed(name) for name in names_in([*named, *more])
         )  # a lambda reads its own when it is called
+
+    def _is_kept(self, default: ast.expr) -> bool:
+        """Whether a default, which a lambda evaluates once, would be the same later, as far as its names are."""
+        return isinstance(default, ast.Name | ast.Constant) or (
+            isinstance(default, ast.Attribute) and self._is_known(default)
+        )
 
     def _is_known(self, node: ast.Attribute) -> bool:
         """Whether an attribute is a method of the program, a function of a module, or of an object that none changes.
@@ -81,6 +89,8 @@ class StableNames:
         holder = scope.lookup(name.id) if scope is not None else None
         if holder is None:
             return True
+        if holder.kind == "comprehension":
+            return False  # which goes on to its next value before the call
         if holder is self.module.table.root and self._is_set_from_elsewhere(name.id):
             return False
         bindings = holder.bindings.get(name.id, [])

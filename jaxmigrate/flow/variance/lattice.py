@@ -233,10 +233,11 @@ def join(one: AbstractValue, other: AbstractValue) -> AbstractValue:
 
 
 def _join_marks(one: frozenset[str], other: frozenset[str]) -> frozenset[str]:
-    """What is true of both, and what may be of the type of either."""
+    """What is true of both, what may be of the type of either, and what a norm may have changed: `if clip: ...`."""
     if one == other:
         return one
-    return one & other if OF_VARYING_TYPE.isdisjoint(one | other) else (one & other) | {VARYING}
+    clipped = {mark for mark in one ^ other if mark == RESIZED or mark.startswith(NORMED)}
+    return (one & other) | clipped | (frozenset() if OF_VARYING_TYPE.isdisjoint(one | other) else {VARYING})
 
 
 def _join_parts(one: AbstractValue, other: AbstractValue) -> tuple[AbstractValue, ...] | None:
