@@ -152,7 +152,10 @@ class MapParts:
 
     def brought(self, plan: MapPlan) -> MapPlan | None:
         """A map of which a function around it brings all arguments to the mesh; None where they are not all known."""
-        kept = plan.has_own_mesh or plan.static or plan.has_parts or self.shared.own
+        kept = plan.has_own_mesh or plan.static or plan.has_parts or self.shared.own or plan.own_devices
+        own = any(a.own or (plan.choice is None and not a.split) for a in plan.inputs)
+        if self.processes and own:
+            return None  # a number of each process is no global array
         donated = plan.donated is not None and not all(a.split for a in plan.inputs)
         by_name = self._put_specs(plan) and (plan.by_rows or plan.given_by_keyword or plan.any_keywords)
         if kept or donated or by_name or not plan.axis_name or any(a.fields for a in plan.everything):

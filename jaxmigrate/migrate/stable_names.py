@@ -135,7 +135,7 @@ def _defaults(node: ast.Lambda) -> list[ast.expr]:
 def _set_attributes(resolver: Resolver) -> dict[str, list[tuple[ast.Attribute, Module]]]:
     """By name, the places in the project where attributes are set."""
     found: dict[str, list[tuple[ast.Attribute, Module]]] = {}
-    for module in resolver.project.named:
+    for module in resolver.project.program:
         for node in module.nodes:
             if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
                 found.setdefault(node.attr, []).append((node, module))
@@ -151,7 +151,7 @@ def _is_set_by_name(name: str, resolver: Resolver) -> bool:
 def _set_by_name(resolver: Resolver) -> frozenset[str]:
     """The attributes that `setattr` sets in the project, empty for one whose name is not written; self sets its own."""
     found: set[str] = set()
-    for module in resolver.project.named:
+    for module in resolver.project.program:
         for node in module.table.named.get("setattr", ()):
             call = module.table.parents.get(node)
             match call:

@@ -58,6 +58,41 @@ def test_names_are_read_where_the_map_is_made(axis: str, body: str) -> None:
     assert {one.name: one.text for one in found if one.verdict != "agrees"} == {}
 
 
+SETTINGS = {
+    "config.py": "LR = 0.5\n",
+    "steps.py": """import functools
+import jax
+from jax import lax
+import config
+
+def update(p, x, lr):
+    return p - lr * lax.pmean(x.mean(0), "a")
+
+warm = jax.pmap(functools.partial(update, lr=config.LR), axis_name="a")
+hot = jax.pmap(lambda p, x, lr=config.LR: update(p, x, lr), axis_name="a")
+""",
+    "main.py": """import config
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+from flax.training import common_utils
+from steps import hot, warm
+
+def main():
+    config.LR = 9.0
+    p = jax_utils.replicate(jnp.ones(2))
+    x = common_utils.shard(np.arange(96, dtype=np.float32).reshape(-1, 2) / 9)
+    return jax_utils.unreplicate(warm(p, x)), jax_utils.unreplicate(hot(p, x))
+""",
+}
+
+
+def test_settings_are_read_where_the_map_is_made() -> None:
+    (found,) = run([Program("settings", SETTINGS, {**SETTINGS, **fix_files(SETTINGS, "auto")})])
+    assert (found.verdict, found.text) == ("agrees", "")
+
+
 BROADCAST = """import functools
 import jax
 import jax.numpy as jnp
@@ -88,6 +123,27 @@ def main():
         results += [np.asarray(own), np.asarray(q[0]), np.asarray(s), np.asarray(t)]
     return results, jax_utils.unreplicate(p)
 """
+GUARDED = """import functools
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+def doubled(x):
+    return jax.pure_callback(lambda x: 2 * x, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+
+@functools.partial(jax.pmap, axis_name="a")
+def seen(x):
+    return doubled(x)
+
+@functools.partial(jax.pmap, axis_name="b", in_axes=(0, None))
+def scaled(x, rate):
+    return doubled(x) * rate
+
+def main():
+    x = np.arange(2.0 * jax.local_device_count(), dtype=np.float32).reshape(-1, 2)
+    shown = np.asarray(seen(x)) if jax.process_index() == 0 else x
+    return shown, np.asarray(scaled(x, 0.1)), np.asarray(scaled(x, 2.0 + jax.process_index()))
+"""
 
 
 @pytest.mark.parametrize("runs", [run, pytest.param(run_in_processes, id="in processes")])
@@ -96,3 +152,9 @@ def test_what_all_devices_have_alike_is_no_row(runs: object) -> None:
     files = {body: {"main.py": BROADCAST.replace("BODY", body)} for body in ("s", "doubled(s)")}
     found = runs([Program(body, before, {**before, **fix_files(before, "auto")}) for body, before in files.items()])
     assert {one.name: one.text for one in found if one.verdict != "agrees"} == {}
+
+
+def test_calls_of_the_host_keep_to_their_process() -> None:
+    files = {"main.py": GUARDED}
+    (found,) = run_in_processes([Program("guarded", files, {**files, **fix_files(files, "auto")})])
+    assert (found.verdict, found.text) == ("agrees", "")
