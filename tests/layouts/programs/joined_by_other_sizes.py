@@ -32,7 +32,7 @@ v, z = r_step(v, shard(X.reshape(32, 3, 1)))
 kept.append(z.reshape(n, *z.shape[2:], four * 3 // 3)[0].sum() if False else z.reshape(rows, *z.shape[2:]))
 kept.append(z[0])
 u = s_step(ONES)
-kept.append(u.reshape(n, *u.shape[2:], one * 3))
+kept.append(u.reshape(n, *u.shape[2:], one))
 kept.append(u.reshape(n, *u.shape[2:]) if u.shape[1] == 1 and u.ndim == 2 else u.sum())
 try:
     joined = z.reshape(four, *z.shape[2:])
