@@ -31,10 +31,11 @@ from jaxmigrate.flow.layout import (
     trusting,
 )
 from jaxmigrate.flow.layout.causes import Reason, Stacked
-from jaxmigrate.flow.layout.idioms import Idiom, is_none
+from jaxmigrate.flow.layout.idioms import Idiom
 from jaxmigrate.flow.layout.inspection import asks_for_places
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given, blocker_at
+from jaxmigrate.flow.layout.shape_texts import is_none
 from jaxmigrate.flow.layout.values import (
     NONE,
     NOTHING,

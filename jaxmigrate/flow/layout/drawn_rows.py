@@ -10,9 +10,10 @@ import ast
 
 from jaxmigrate.flow.layout import presuming
 from jaxmigrate.flow.layout.choices import Layouts
-from jaxmigrate.flow.layout.idioms import Idioms, leading_sizes
+from jaxmigrate.flow.layout.idioms import Idioms
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.observing import spot_of
+from jaxmigrate.flow.layout.shape_texts import leading_sizes
 from jaxmigrate.flow.layout.site_facts import SiteFacts
 from jaxmigrate.program.library import valued
 from jaxmigrate.program.modules import Module

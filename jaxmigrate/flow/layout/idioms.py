@@ -5,12 +5,27 @@ from __future__ import annotations
 import ast
 from typing import Literal
 
-from jaxmigrate.flow.guards import is_tried
 from jaxmigrate.flow.layout import identities, some_devices
 from jaxmigrate.flow.layout.functions import is_generator, only_parameter, single_return
 from jaxmigrate.flow.layout.given_devices import GivenDevices
 from jaxmigrate.flow.layout.named_counts import NamedCounts
 from jaxmigrate.flow.layout.raw_keys import rank_of_keys
+from jaxmigrate.flow.layout.shape_texts import (
+    is_ellipsis,
+    is_minus_one,
+    is_none,
+    is_one,
+    is_ones,
+    is_whole,
+    is_zero,
+    leading_sizes,
+    mentions,
+    must_fit,
+    pattern_sides,
+    same,
+    shape_from,
+    shape_of_constant,
+)
 from jaxmigrate.flow.layout.some_devices import SomeDevices
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.declarations import Kind as Declared
@@ -305,7 +320,7 @@ class Idioms:
         """`jnp.repeat(x[None], n, axis=0)`, `jnp.tile(x, (n,) + (1,) * x.ndim)`, and `jnp.tile(key, (n, 1))`."""
         match node.args:
             case [array, ast.Tuple(elts=[count, *ones]) | ast.List(elts=[count, *ones])] if (
-                ones and name.endswith(".tile") and not node.keywords and all(map(_is_one, ones))
+                ones and name.endswith(".tile") and not node.keywords and all(map(is_one, ones))
             ):
                 new = isinstance(array, ast.Subscript) and self.is_new_axis(array.slice, module)
                 key = array.value if new and isinstance(array, ast.Subscript) else array
@@ -315,12 +330,12 @@ class Idioms:
                 array,
                 ast.BinOp(left=ast.Tuple(elts=[count]) | ast.List(elts=[count]) as first, op=ast.Add(), right=rest),
             ] if name.endswith(".tile") and not node.keywords and self.is_count(count, module):
-                return Idiom("replicate", array, name) if _is_ones(rest, array, type(first)) else None
+                return Idiom("replicate", array, name) if is_ones(rest, array, type(first)) else None
             case [array, count] if name.endswith(".repeat") and len(node.keywords) == 1:
                 if _is_first_axis(node.keywords[0]):
                     return self._repeat(array, count, name, module)
             case [array, count, axis] if name.endswith(".repeat") and not node.keywords:
-                if _is_zero(axis):
+                if is_zero(axis):
                     return self._repeat(array, count, name, module)
         return None
 
@@ -365,7 +380,7 @@ class Idioms:
                 return None
         called = isinstance(rest, ast.Call) and self.external(rest.func, module) in SHAPES and len(rest.args) == 1
         of = rest.args[0] if isinstance(rest, ast.Call) and called else rest
-        whole = _same(of, array if called else ast.Attribute(value=array, attr="shape", ctx=ast.Load()))
+        whole = same(of, array if called else ast.Attribute(value=array, attr="shape", ctx=ast.Load()))
         if self.is_count(count, module) and whole and not (others and (is_wider or name.startswith("numpy."))):
             return Idiom("replicate", array, "wider" if others else name)
         return None
@@ -380,13 +395,13 @@ class Idioms:
                 pass
             case _:
                 return self._reshape_to(array, shape, module)
-        start = _shape_from(rest, array)
+        start = shape_from(rest, array)
         if start == 1 and len(leading) == 2 and self.is_count(leading[0], module):
             return Idiom("split", array, "reshape")
-        if start == 2 and len(leading) == 1 and (_is_whole(leading[0], array) or _must_fit(leading[0], module)):
+        if start == 2 and len(leading) == 1 and (is_whole(leading[0], array) or must_fit(leading[0], module)):
             return Idiom("merge", array, "reshape")
         if len(leading) >= 2 and self.is_count(leading[0], module):
-            return Idiom("split", array, "sizes" if _is_minus_one(leading[1]) else "product")
+            return Idiom("split", array, "sizes" if is_minus_one(leading[1]) else "product")
         return None
 
     def _reshape_to(self, array: ast.expr, shape: ast.expr, module: Module) -> Idiom | None:
@@ -395,9 +410,9 @@ class Idioms:
         if any(isinstance(s, ast.Starred) for s in sizes):
             return None
         if len(sizes) >= 2 and self.is_count(sizes[0], module):
-            rest_is_open = any(_is_minus_one(s) for s in sizes[2:])
+            rest_is_open = any(is_minus_one(s) for s in sizes[2:])
             return Idiom("split", array, "product" if rest_is_open else "sizes")
-        merges = len(sizes) >= 2 and _is_minus_one(sizes[0]) and not any(_mentions(s, array) for s in sizes)
+        merges = len(sizes) >= 2 and is_minus_one(sizes[0]) and not any(mentions(s, array) for s in sizes)
         return Idiom("merge", array, "same") if merges else None
 
     def of_named_count(self) -> Idioms | None:
@@ -484,7 +499,7 @@ class Idioms:
         """Whether an expression is certainly one array: what is sliced along several axes, there or just before."""
         match node:
             case ast.Subscript(slice=ast.Tuple(elts=indices)):
-                return any(isinstance(i, ast.Slice) or _is_ellipsis(i) for i in indices)
+                return any(isinstance(i, ast.Slice) or is_ellipsis(i) for i in indices)
             case ast.Name(id=name):
                 match _last_named_before(node, name, module):
                     case ast.Assign(targets=[ast.Name(id=made)], value=value):
@@ -514,14 +529,6 @@ class Idioms:
         return False
 
 
-def pattern_sides(pattern: str) -> tuple[list[str], list[str]] | None:
-    """The axes of both sides of a pattern of einops whose result begins with two axes that have names."""
-    before, arrow, after = pattern.partition("->")
-    sides = before.split(), after.split()
-    named_first = len(sides[1]) > 1 and all(one.isidentifier() for one in sides[1][:2])
-    return sides if arrow and named_first and "->" not in after else None
-
-
 def _fetched_first(node: ast.Call) -> Idiom | None:
     """The first of equal slices, which acme gives as an array of numpy's where it is not told otherwise."""
     match node:
@@ -532,60 +539,15 @@ def _fetched_first(node: ast.Call) -> Idiom | None:
     return None
 
 
-def shape_of_constant(call: ast.Call) -> ast.expr | None:
-    """The shape that a function such as `jnp.zeros` is given."""
-    named = next((k.value for k in call.keywords if k.arg == "shape"), None)
-    return named or (call.args[0] if call.args else None)
-
-
-def leading_sizes(shape: ast.expr | None) -> list[ast.expr]:
-    """The first sizes of a shape that are written out: those of `n`, `(n, 3)`, `(n, *rest)` and `(n,) + rest`."""
-    match shape:
-        case None | ast.Starred():
-            return []
-        case ast.Tuple(elts=sizes) | ast.List(elts=sizes):
-            stars = [i for i, one in enumerate(sizes) if isinstance(one, ast.Starred)]
-            return sizes[: stars[0]] if stars else sizes
-        case ast.BinOp(left=ast.Tuple() as left, op=ast.Add()):
-            return leading_sizes(left)
-        case ast.Name() | ast.Attribute() | ast.Call():
-            return [shape]
-    return []
-
-
-def _is_ones(node: ast.expr, array: ast.expr, display: type[ast.expr]) -> bool:
-    """Whether an expression is `(1,) * x.ndim`, in a display of that type."""
-    match node:
-        case ast.BinOp(
-            left=ast.Tuple(elts=[one]) | ast.List(elts=[one]) as ones,
-            op=ast.Mult(),
-            right=ast.Attribute(value=of, attr="ndim"),
-        ):
-            return isinstance(ones, display) and _is_one(one) and _same(of, array)
-    return False
-
-
-def _is_one(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is not True and node.value == 1
-
-
 def _is_first_axis(keyword: ast.keyword) -> bool:
     """Whether a keyword says what a stack does anyway: `axis=0`."""
-    return keyword.arg == "axis" and _is_zero(keyword.value)
-
-
-def _is_zero(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is not False and node.value == 0
+    return keyword.arg == "axis" and is_zero(keyword.value)
 
 
 def _number(call: ast.Call) -> ast.expr | None:
     """How many keys a `random.split` is asked for."""
     counts = [*call.args[1:2], *(k.value for k in call.keywords if k.arg == "num")]
     return counts[0] if len(counts) == 1 else None
-
-
-def _is_ellipsis(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is ...
 
 
 def _last_named_before(node: ast.expr, name: str, module: Module) -> ast.stmt | None:
@@ -602,57 +564,6 @@ def _last_named_before(node: ast.expr, name: str, module: Module) -> ast.stmt | 
 def _is_creation(callee: Value) -> bool:
     home, _, name = callee.name.rpartition(".") if isinstance(callee, External) else ("", "", "")
     return (home in ("jax.numpy", "numpy") and name in ARRAYS) or (home == "jax.random" and name in KEYS)
-
-
-def is_none(node: ast.expr) -> bool:
-    """Whether an expression is the constant None."""
-    return isinstance(node, ast.Constant) and node.value is None
-
-
-def _same(one: ast.expr, other: ast.expr) -> bool:
-    return ast.unparse(one) == ast.unparse(other)
-
-
-def _shape_from(node: ast.expr, array: ast.expr) -> int | None:
-    """k where a node is `array.shape[k:]`, as it is or as a list."""
-    match node:
-        case ast.Call(func=ast.Name(id="list" | "tuple"), args=[ast.Subscript() as inner], keywords=[]):
-            return _shape_from(inner, array)
-        case ast.Subscript(
-            value=ast.Attribute(value=owner, attr="shape"),
-            slice=ast.Slice(lower=ast.Constant(value=int(k)), upper=None, step=None),
-        ) if _same(owner, array):
-            return k
-    return None
-
-
-def _mentions(node: ast.expr, array: ast.expr) -> bool:
-    """Whether an expression reads an array, by the name that it goes by."""
-    names = {n.id for n in ast.walk(array) if isinstance(n, ast.Name)}
-    return any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(node))
-
-
-def _is_minus_one(node: ast.expr) -> bool:
-    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and ast.unparse(node) == "-1"
-
-
-def _is_whole(node: ast.expr, array: ast.expr) -> bool:
-    """Whether a dimension is -1 or the product of the array's first two."""
-    match node:
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=1)):
-            return True
-    shape = f"{ast.unparse(array)}.shape"
-    return ast.unparse(node) == f"{shape}[0] * {shape}[1]"
-
-
-def _must_fit(size: ast.expr, module: Module) -> bool:
-    """Whether a size that has a name is that of all rows, since any other raises, and nobody handles that."""
-    if not isinstance(size, ast.Name) or is_tried(size, module):
-        return False
-    above = module.table.parents.get(size)
-    while above is not None and not isinstance(above, ast.With | ast.AsyncWith):  # `contextlib.suppress(TypeError)`
-        above = module.table.parents.get(above)
-    return above is None
 
 
 def _is_strong(callee: Value) -> bool:

@@ -7,9 +7,9 @@ import ast
 from jaxmigrate.flow.guards import is_tried
 from jaxmigrate.flow.layout import devices, handed_back, observing, results, spreading
 from jaxmigrate.flow.layout.causes import Stacked
-from jaxmigrate.flow.layout.idioms import is_none
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given, SiteCall
+from jaxmigrate.flow.layout.shape_texts import is_none
 from jaxmigrate.flow.layout.values import (
     MIXED,
     NONE,

@@ -6,9 +6,9 @@ import ast
 
 from jaxmigrate.flow.layout import classes
 from jaxmigrate.flow.layout.causes import Stacked
-from jaxmigrate.flow.layout.idioms import is_none
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Given
+from jaxmigrate.flow.layout.shape_texts import is_none
 from jaxmigrate.flow.layout.values import NONE, PLAIN, Abstract, Tup
 from jaxmigrate.program.scopes import is_docstring
 from jaxmigrate.program.values import Class
