@@ -102,18 +102,27 @@ def _changes_count(scope: Scope) -> bool:
 
 
 def has_fixed_rows(node: ast.expr, module: Module) -> bool:
-    """Whether an array surely has as many rows as its source says, however many devices there are."""
+    """Whether an array surely has as many rows as its source says, or some less than others, however many devices."""
     match node:
         case ast.Name(id=name):
             scope = module.table.scope_of.get(node)
-            bound = scope.bindings.get(name, []) if scope is not None else []
+            holder = scope.lookup(name) if scope is not None else None
+            bound = holder.bindings.get(name, []) if holder is not None else []
             value = bound[0].value if len(bound) == 1 and not bound[0].path else None
             return value is not None and not isinstance(value, ast.Name) and has_fixed_rows(value, module)
         case ast.Subscript(slice=ast.Constant(value=None) | ast.Tuple(elts=[ast.Constant(value=None), *_])):
             return True
+        case ast.Subscript(slice=ast.Slice() as part) | ast.Subscript(slice=ast.Tuple(elts=[ast.Slice() as part, *_])):
+            return _is_written(part.lower) or _is_written(part.upper)
         case ast.Call(func=func, args=[first, *more]):
             return _is_fixed_call(last_name(func), first, more, module)
     return False
+
+
+def _is_written(bound: ast.expr | None) -> bool:
+    """Whether a slice begins or ends at a number that its source says: it has fewer rows, or as many as that."""
+    number = bound.operand if isinstance(bound, ast.UnaryOp) else bound
+    return isinstance(number, ast.Constant) and isinstance(number.value, int) and number.value != 0
 
 
 def _is_fixed_call(name: str, first: ast.expr, more: Sequence[ast.expr], module: Module) -> bool:
