@@ -103,11 +103,6 @@ def _active(_resolver: Resolver) -> set[str]:
     return set()
 
 
-def _hands_on(node: ast.expr, module: Module, resolver: Resolver) -> bool:
-    """Whether a field is given what another of its name has, or a parameter that callers give theirs."""
-    return isinstance(node, ast.Attribute) or not any(isinstance(v, Constant) for v in resolver.values(node, module))
-
-
 def texts_of_value(value: Value, resolver: Resolver, depth: int = DEEPEST) -> frozenset[str] | None:
     """The texts that a constant is, or that calls pass for a parameter, besides None; None where others may be."""
     if isinstance(value, Parameter) and depth:

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from jaxmigrate.flow.axes import Step
 from jaxmigrate.flow.facts import Facts
-from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.scopes import FunctionNode
 from jaxmigrate.program.syntax import calls_of, last_name
@@ -17,7 +16,6 @@ from jaxmigrate.program.syntax import calls_of, last_name
 FILLING = frozenset({"pad"})
 TOLD_APART = re.compile(r"mask|weight|valid|is_real|num_real|where|\[:|ignore|lengths?\b")
 OF_DEVICES = re.compile(r"%\s*\(?\s*(\w+\.)*(local_device_count|device_count|num_devices|n_devices|n_dev|ndev)|%\s*n\b")
-REDUCTIONS = named("reduction")
 EVALUATING = re.compile("eval|test|valid|accuracy|score")
 
 

@@ -22,18 +22,16 @@ from jaxmigrate.program.order import reaching
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Binding, positional_names
 from jaxmigrate.program.syntax import last_name
-from jaxmigrate.program.trees import ANY_TREE_MAPS
+from jaxmigrate.program.trees import TREE_MAP_NAMES
 from jaxmigrate.program.values import Class, External, Function, Parameter
 from jaxmigrate.records import made, record
 
 DEEPEST = 10
 KEYS = named("raw-key", "seed") - {"jax.random.fold_in"}
-STATES = frozenset({"flax.training.train_state.TrainState.create", "flax.training.train_state.TrainState"})
 TRAIN_STATE = "TrainState"
 METRICS = "metrics.Collection"
 RESTORES = last_names("restores")
 UPDATES = frozenset({"replace", "_replace", "unfreeze", "freeze", "copy"})
-TREE_MAPS = frozenset(name.rpartition(".")[2] for name in ANY_TREE_MAPS)
 STEPS = re.compile(r"^(global_|num_)?(step|iteration|epoch)s?$")
 NUMBERS = re.compile(r"\.(array|asarray|float\d+|bfloat16|u?int\d+)$")
 STACKING = re.compile("replicat|shard|pmap|vmap|stack|broadcast|split|tile|repeat|device")
@@ -237,7 +235,7 @@ class DeviceAxes:
             return Axis(False, module, call) if single else held if held is not None and not held.stacked else None
         if name and names_first(call.func):  # the program's own may take away another axis
             return Axis(False, module, call)
-        if last in TREE_MAPS and first is not None:
+        if last in TREE_MAP_NAMES and first is not None:
             if not isinstance(first, ast.Lambda) or not takes_first_slice(first) or len(call.args) != 2:
                 return None
             held = self._of(call.args[1], module, given, depth + 1)
@@ -340,14 +338,8 @@ def _is_renewed(binding: Binding, name: str, module: Module) -> bool:
     """Whether a call in a loop is given what a name holds, and gives the name its new value."""
     call = binding.value
     given = [*call.args, *(k.value for k in call.keywords)] if isinstance(call, ast.Call) else []
-    if not any(isinstance(one, ast.Name) and one.id == name for one in given):
-        return False
-    node = module.table.parents.get(binding.node)
-    while node is not None and not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-        if isinstance(node, ast.For | ast.While):
-            return True
-        node = module.table.parents.get(node)
-    return False
+    renewed = any(isinstance(one, ast.Name) and one.id == name for one in given)
+    return renewed and module.table.loop_of(binding.node) is not None
 
 
 def _is_field(owner: ast.expr) -> bool:

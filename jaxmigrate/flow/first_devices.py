@@ -11,7 +11,7 @@ from jaxmigrate.program.library import last_names
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.syntax import last_name
-from jaxmigrate.program.trees import ANY_TREE_MAPS
+from jaxmigrate.program.trees import TREE_MAP_NAMES
 
 TAKING = last_names("unreplicates") | {"get_first", "first_replica", "unreplicate_tree", "get_from_first_device"}
 OWN_TAKING = re.compile(
@@ -20,7 +20,6 @@ OWN_TAKING = re.compile(
 LISTS = last_names("metrics")
 FETCHING = last_names("fetches") | {"asarray", "block_until_ready", "float"}
 FETCHED = frozenset({"item", "tolist", "copy", "block_until_ready"})  # methods
-TREE_MAPS = frozenset(name.rpartition(".")[2] for name in ANY_TREE_MAPS)
 DEEPEST = 4
 
 
@@ -71,7 +70,7 @@ def _bases(node: ast.expr, module: Module) -> Iterator[ast.expr]:
             yield base
         case ast.DictComp(value=ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=0))):
             yield from _items_of(node, name)
-        case ast.Call(func=function, args=[ast.Lambda() as each, base]) if last_name(function) in TREE_MAPS:
+        case ast.Call(func=function, args=[ast.Lambda() as each, base]) if last_name(function) in TREE_MAP_NAMES:
             if _fetches_first_slice(each):
                 yield base
         case ast.Call(func=function, args=[ast.Name(id=name) as listed, *_]) if last_name(function) in LISTS:

@@ -13,7 +13,6 @@ from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode, all_parameters, defaults_of
 from jaxmigrate.program.syntax import last_name
-from jaxmigrate.program.trees import ANY_TREE_MAPS
 from jaxmigrate.program.values import External
 
 ARRAY_TYPES = re.compile(r"^(ndarray|Array|ArrayLike|PRNGKey|KeyArray|PRNGKeyArray|TrainState|OptState|ArrayTree)$")
@@ -22,7 +21,6 @@ NUMBERS = frozenset({"int", "float"})
 METHODS = frozenset({"apply_gradients", "astype", "reshape", "transpose", "mean", "sum", "at"})
 RANDOM = "jax.random."
 MAKES_KEYS = frozenset({"jax.random.PRNGKey", "jax.random.key"})
-TREE_MAPS = frozenset(name.rpartition(".")[2] for name in ANY_TREE_MAPS)
 
 
 def annotated(function: FunctionNode, name: str) -> str:
@@ -45,8 +43,7 @@ def is_array_for(function: FunctionNode, name: str, module: Module, resolver: Re
                 return True
             case ast.Call(args=[first, *_]) if first is read:
                 callee = resolver.value(parent.func, module)
-                drawn = isinstance(callee, External) and callee.name.startswith(RANDOM)
-                if drawn and isinstance(callee, External) and callee.name not in MAKES_KEYS:
+                if isinstance(callee, External) and callee.name.startswith(RANDOM) and callee.name not in MAKES_KEYS:
                     return True
     return False
 

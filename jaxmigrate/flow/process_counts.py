@@ -59,12 +59,14 @@ def _batches(module: Module, facts: Facts) -> Iterator[Miscounted]:
         of_process = any(OF_PROCESS.search(word.lower()) for word in words(other))
         divides = isinstance(above.op, ast.FloorDiv) and above.right is call
         of_one = OF_PROCESS.search(name) is not None and not OF_DEVICE.search(name)
-        if divides and of_one and BATCH.search(name) and not of_process and _names_both(name, module):
-            message = "this is the batch of one process by its name, and here that of one device of it; divide by "
-        else:
+        if not (divides and of_one and BATCH.search(name)) or of_process or not _names_both(name, module):
             continue
         if facts.resolver.value(call.func, module) == LOCAL and is_of_several(module, facts.resolver):
-            yield Miscounted(module, above, f"{message}jax.process_count()")
+            message = (
+                "this is the batch of one process by its name, and here that of one device of it; divide by "
+                "jax.process_count()"
+            )
+            yield Miscounted(module, above, message)
 
 
 def _names_both(name: str, module: Module) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from jaxmigrate.flow.processes import is_of_several
@@ -82,9 +82,6 @@ def _split(call: ast.Call, module: Module, keys: _Keys) -> ast.expr | None:
     if last in {name.rpartition(".")[2] for name in KEY_SPLITS} and len(call.args) == 1:
         return call.args[0] if keys.callee(call, module) in KEY_SPLITS else None
     return None
-
-
-Given = Mapping[str, "tuple[Module, ast.expr] | None"]
 
 
 @record

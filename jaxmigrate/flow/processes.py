@@ -133,9 +133,8 @@ def _guards(resolver: Resolver) -> frozenset[str]:
         if is_guard(node, partial(differs, module=module, resolver=resolver))
     }
     using = [m for m in resolver.project.named if any(name in m.text for name in found)]
-    functions = (node for m in using for node in m.table.own_scope if isinstance(node, ast.FunctionDef))
-    used = [*functions] if found else []
-    return frozenset(name for name in found if any(True for one in used for _ in guards_of(one, frozenset([name]))))
+    functions = [node for m in using for node in m.table.own_scope if isinstance(node, ast.FunctionDef)]
+    return frozenset(name for name in found if any(any(guards_of(one, frozenset([name]))) for one in functions))
 
 
 def _tested(function: ast.FunctionDef) -> ast.expr | None:

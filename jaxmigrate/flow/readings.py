@@ -18,7 +18,7 @@ from jaxmigrate.program.functions import is_classmethod, is_static, returned_by
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.scopes import positional_names
+from jaxmigrate.program.scopes import FunctionNode, positional_names
 from jaxmigrate.program.values import (
     Application,
     Argument,
@@ -207,21 +207,18 @@ def arguments(found: DeviceMap, resolver: Resolver) -> list[AbstractValue]:
         own = one.level == Level.YES or (one == MAY and found.name in PMAPS)
         if own and one.parts is None and one.fields is None and is_data(name):
             given[number] = AbstractValue(Level.YES, marks=frozenset([DATA]))
-    owner = _own_class(found)
-    if owner is not None and given:
+    plain = found.mapped == found.function and found.function.receiver is None
+    owner = own_class(found.function.node, found.function.module) if plain else None
+    if owner is not None and given:  # `self` is split like any other argument
         given[0] = replace(given[0], static=Instance(owner), fields=Fields({OTHERS: given[0]}))
     return given
 
 
-def _own_class(found: DeviceMap) -> Class | None:
-    """The class of the object that a mapped method is given first: `self` is split like any other argument."""
-    function = found.function
-    scope = function.module.table.own_scope[function.node].parent
-    if found.mapped != function or function.receiver is not None or scope is None:
-        return None
-    if not isinstance(scope.node, ast.ClassDef) or is_static(function.node) or is_classmethod(function.node):
-        return None
-    return Class(function.module, scope.node)
+def own_class(node: FunctionNode, module: Module) -> Class | None:
+    """The class of the object that a method is given first; None for any other function."""
+    above = module.table.parents.get(node)
+    plain = isinstance(above, ast.ClassDef) and not is_static(node) and not is_classmethod(node)
+    return Class(module, above) if plain and isinstance(above, ast.ClassDef) else None
 
 
 def _by_axes(found: DeviceMap, count: int, resolver: Resolver) -> list[AbstractValue]:

@@ -10,11 +10,10 @@ from jaxmigrate.flow.stacked_names import nearest
 from jaxmigrate.flow.variance import AbstractValue
 from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.syntax import last_name
-from jaxmigrate.program.trees import ANY_TREE_MAPS
+from jaxmigrate.program.trees import TREE_MAP_NAMES
 from jaxmigrate.program.values import Function
 
 DEEPEST = 4
-TREE_MAPS = frozenset(name.rpartition(".")[2] for name in ANY_TREE_MAPS)
 
 
 class Leaf(NamedTuple):
@@ -34,7 +33,7 @@ def leaves(value: AbstractValue, function: Function) -> Iterator[Leaf]:
 
 def _whole(node: ast.expr, function: Function) -> ast.expr:
     """What is returned, or what an axis is put in front of before it is."""
-    if isinstance(node, ast.Call) and last_name(node.func) in TREE_MAPS and len(node.args) == 2:
+    if isinstance(node, ast.Call) and last_name(node.func) in TREE_MAP_NAMES and len(node.args) == 2:
         node = node.args[1]
         above = nearest(node, function.module) if isinstance(node, ast.Name) else None
         if above is not None and above.value is not None and not above.path:

@@ -14,11 +14,10 @@ from typing import TypeAlias
 from jaxmigrate.flow.axis_symbols import spelled, symbol
 from jaxmigrate.flow.axis_values import axis_names
 from jaxmigrate.flow.mapped_calls import JITS
-from jaxmigrate.flow.readings import DeviceMap
+from jaxmigrate.flow.readings import DeviceMap, own_class
 from jaxmigrate.flow.variance import MAY, AbstractValue, Mode, Reading, read
 from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.collectives import PMAP, axis_given
-from jaxmigrate.program.functions import is_classmethod, is_static
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.passing import passed
 from jaxmigrate.program.resolve import Resolver
@@ -27,7 +26,6 @@ from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import (
     Application,
     Argument,
-    Class,
     Constant,
     External,
     Function,
@@ -97,12 +95,10 @@ def _bound_to_partials(module: Module, lasts: Collection[str]) -> set[str]:
             statement = module.table.statement_of(call)
             if isinstance(statement, ast.Assign):
                 found |= {last_name(one) for one in statement.targets if isinstance(one, ast.Name | ast.Attribute)}
-    named = [one for one in module.table.named.items() if one[0] in found]
-    for _, uses in named:
-        for use in uses:
-            statement = module.table.statement_of(use)
-            if isinstance(statement, ast.Assign) and not isinstance(statement.value, ast.Call):
-                found |= {last_name(one) for one in statement.targets if isinstance(one, ast.Name | ast.Attribute)}
+    uses = [use for name in found for use in module.table.named.get(name, ())]
+    for statement in map(module.table.statement_of, uses):
+        if isinstance(statement, ast.Assign) and not isinstance(statement.value, ast.Call):
+            found |= {last_name(one) for one in statement.targets if isinstance(one, ast.Name | ast.Attribute)}
     return found
 
 
@@ -168,8 +164,9 @@ def _passed(
     function: Function, axes: Iterable[str], call: ast.Call, module: Module, resolver: Resolver
 ) -> frozenset[str]:
     """The axes of a function as one that calls it knows them."""
-    given = [one for one in call_arguments(call, module) if one.keyword is None]
-    named = {one.keyword: one for one in call_arguments(call, module) if one.keyword is not None}
+    arguments = call_arguments(call, module)
+    given = [one for one in arguments if one.keyword is None]
+    named = {one.keyword: one for one in arguments if one.keyword is not None}
     if "*" in named or "**" in named:
         return frozenset()
     known = passed(function.node.args, given, named, int(function.receiver is not None)).known
@@ -186,10 +183,8 @@ def _is_compiled(node: Definition, module: Module, resolver: Resolver) -> bool:
 
 def _as_mapped(node: Definition, axis: str, module: Module) -> DeviceMap:
     """A function as a map over an axis has it."""
-    above = module.table.parents.get(node)
-    method = isinstance(above, ast.ClassDef) and not is_static(node) and not is_classmethod(node)
-    owner = Instance(Class(module, above)) if method and isinstance(above, ast.ClassDef) else None
-    function = Function(module, node, owner)
+    owner = own_class(node, module)
+    function = Function(module, node, Instance(owner) if owner is not None else None)
     made = Application(External(PMAP), (), ast.Name(node.name, ast.Load(), lineno=node.lineno, col_offset=0), module)
     return DeviceMap(PMAP, made, function, frozenset([axis]), function)
 

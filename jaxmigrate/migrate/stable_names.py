@@ -103,12 +103,7 @@ class StableNames:
 
     def in_loop(self, node: ast.AST) -> bool:
         """Whether some code stands in a loop of its function."""
-        parent = self.module.table.parents.get(node)
-        while parent is not None and not isinstance(parent, Named | ast.Module):
-            if isinstance(parent, ast.For | ast.While | ast.AsyncFor):
-                return True
-            parent = self.module.table.parents.get(parent)
-        return False
+        return self.module.table.loop_of(node) is not None
 
 
 def _is_plain(node: ast.expr) -> bool:

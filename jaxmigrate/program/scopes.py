@@ -117,6 +117,15 @@ class ScopeTable:
             current = self.parents.get(current)
         return current
 
+    def loop_of(self, node: ast.AST) -> ast.For | ast.AsyncFor | ast.While | None:
+        """The innermost loop of its function that a node stands in."""
+        above = self.parents.get(node)
+        while above is not None and not isinstance(above, ast.FunctionDef | ast.AsyncFunctionDef):
+            if isinstance(above, ast.For | ast.AsyncFor | ast.While):
+                return above
+            above = self.parents.get(above)
+        return None
+
     def block_of(self, statement: ast.AST | None) -> list[ast.stmt]:
         """The statements that one stands among, in their order; none for what is no statement of a block."""
         above = self.parents.get(statement) if statement is not None else None

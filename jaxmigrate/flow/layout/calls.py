@@ -452,7 +452,7 @@ def call_external(it: Interpreter, name: str, given: Given, node: ast.expr, fram
     if name != "builtins.vars" or not _is_of_object(given):
         _note_reflection(it, name, node, frame)
     monkeypatching.note_call(it, name, given, node, frame)
-    if mapped.is_compiled(it, name, given):
+    if mapped.note_compiled_call(it, name, given):
         return given.positional[0]
     if name in RUNS_MAIN and not given.open:
         return _run_main(it, [*given.everything()], name, node, frame)

@@ -56,7 +56,7 @@ def _decorated(it: Interpreter, decorator: ast.expr, value: Abstract, frame: Fra
     if called in CACHES and _returns_once(value):
         return value
     is_jit = names == {mapped.JIT} and isinstance(decorator, ast.Name | ast.Attribute)
-    if is_jit and (mapped.are_compiled_maps(it, value) or _only_indexes(it, value)):
+    if is_jit and (mapped.note_compiled(it, value) or _only_indexes(it, value)):
         return value
     if isinstance(applied, Func) and not names:
         return it.call_value(applied, given_of([value]), decorator, frame)

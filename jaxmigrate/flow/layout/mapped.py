@@ -131,18 +131,17 @@ def call_stage(it: Interpreter, site: ast.expr, stage: str, given: Given, node: 
     return func(Site(site)) if stage == "compile" else PLAIN
 
 
-def is_compiled(it: Interpreter, name: str, given: Given) -> bool:
-    """Whether a call is `jax.jit(jax.pmap(f))`, which does what the map does; options may ask for more."""
+def note_compiled_call(it: Interpreter, name: str, given: Given) -> bool:
+    """Notes `jax.jit(jax.pmap(f))`, which does what the map does; False for any other call, also with options."""
     alone = len(given.positional) == 1 and not (given.named or given.open)
-    return name == JIT and alone and are_compiled_maps(it, given.positional[0])
+    return name == JIT and alone and note_compiled(it, given.positional[0])
 
 
-def are_compiled_maps(it: Interpreter, value: Abstract) -> bool:
-    """Whether a value that jit compiles is certainly a mapped function, which is one of its own process then."""
-    sites = [one.node for one in value.items if isinstance(one, Site)] if isinstance(value, Func) else []
-    if not isinstance(value, Func) or not sites or len(sites) < len(value.items):
+def note_compiled(it: Interpreter, value: Abstract) -> bool:
+    """Notes that jit compiles a mapped function, which is one of its own process then; False if it may be another."""
+    if not isinstance(value, Func) or not value.items or not all(isinstance(one, Site) for one in value.items):
         return False
-    it.maps.compiled.update(sites)
+    it.maps.compiled.update(one.node for one in value.items if isinstance(one, Site))
     return True
 
 

@@ -23,7 +23,6 @@ FLAG_METHODS = frozenset(
     }
 )  # fmt: skip
 SHARED = named("shared")  # every device gets the same
-SPREADING = named("spreading")
 
 EQUAL_RESULTS = named("equal")
 SILENT = starting("silent")

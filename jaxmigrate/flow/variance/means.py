@@ -272,12 +272,17 @@ def _has_rate(node: ast.expr) -> bool:
 
 def note(run: Run, value: AbstractValue) -> None:
     """Something may divide what is in a value."""
-    run.reading.scaled.update(mark for mark in value.marks if mark.startswith(SUMMED))
+    run.reading.scaled.update(_sums(value))
 
 
 def apply(run: Run, value: AbstractValue) -> None:
     """Parameters are changed by something."""
-    run.reading.applied.update(mark for mark in value.marks if mark.startswith(SUMMED))
+    run.reading.applied.update(_sums(value))
+
+
+def differentiate(run: Run, loss: AbstractValue) -> None:
+    """The gradient of a loss is taken."""
+    run.reading.differentiated.update(_sums(loss))
 
 
 def _without(value: AbstractValue) -> frozenset[str]:

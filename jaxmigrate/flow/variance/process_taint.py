@@ -6,7 +6,6 @@ Asked about values that a mapped function captures; what reaches it as an argume
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterator
 
 from jaxmigrate.flow.variance.activations import Entered, Place, default_of, enter, surrounding, yielded
@@ -21,10 +20,6 @@ from jaxmigrate.program.scopes import Binding, FunctionNode, Path, Scope, positi
 from jaxmigrate.program.syntax import by_last_name, last_name
 from jaxmigrate.program.values import Application, Class, External, Function, Value
 
-TELLING = re.compile(
-    r"process_index|host_id|local_devices|\btime\b|random|getpid|urandom|environ|getenv|uuid|socket|secrets|datetime"
-    r"|tempfile|platform|callback|multihost|distributed|\bid\(|\bhash\(|input\(|open\(|next\("
-)
 SEEDED = ("RandomState", "default_rng", "SeedSequence", "PCG64", "Philox", "Generator")
 STORED = frozenset({"apply", "init", "tx", "shape", "dtype", "ndim"})
 MOST_STEPS = 3000

@@ -59,16 +59,16 @@ class Reading:
     `updates` apply gradients that nothing has reduced; `statistics` are calls of networks that give back statistics
     of their batch; `carries` are values that loops start from, equal on all devices by their type, and make
     different; `changed`: an optimizer has changed a network in place by such gradients; `applied` has the marks of
-    sums of means that change parameters, `scaled` of those that something divides, or may, and `misdivided` of those
-    that a batch's size divides; `mismatched` are divisions of what all devices have together by what one has,
-    `overdivided` those of means over the devices by their number; `enlarged` has the marks of those that are not too
-    small after all; `scattered` are sums that are divided among the devices; `undersized` are means of sums that are
-    divided by the count of all devices; `norms` has the places of norms of unreduced gradients by their marks,
-    `decided` what one device alone decides about a step that all take, `variances` those of variances of what one
-    device has, `spreads` the means of these that something is divided by, `halves` the places of statistics of which
-    another part is all devices', `joined` the marks of those that are reduced after all, `handed` the means that calls
-    of one function are given in another; `entered` the functions that were read; `assumed`: some of it was found
-    without looking at the rest of the program.
+    sums of means that change parameters, `differentiated` of those that are a loss, `scaled` of those that
+    something divides, or may, and `misdivided` of those that a batch's size divides; `mismatched` are divisions of
+    what all devices have together by what one has, `overdivided` those of means over the devices by their number;
+    `enlarged` has the marks of those that are not too small after all; `scattered` are sums that are divided among
+    the devices; `undersized` are means of sums that are divided by the count of all devices; `norms` has the places
+    of norms of unreduced gradients by their marks, `decided` what one device alone decides about a step that all
+    take, `variances` those of variances of what one device has, `spreads` the means of these that something is
+    divided by, `halves` the places of statistics of which another part is all devices', `joined` the marks of those
+    that are reduced after all, `handed` the means that calls of one function are given in another; `entered` the
+    functions that were read; `assumed`: some of it was found without looking at the rest of the program.
     """
 
     returned: AbstractValue = EQUAL

@@ -14,7 +14,6 @@ from jaxmigrate.flow.variance.lattice import (
     OF_EQUAL,
     OPAQUE,
     SCATTERED,
-    SUMMED,
     UNREDUCED,
     VARYING,
     AbstractValue,
@@ -120,7 +119,7 @@ def _gradient(
     source = part_at(depends, 0) if has_aux else depends
     order.join_halves(run, loss)
     if run.mode.lenient and not run.quiet():
-        run.reading.differentiated.update(mark for mark in loss.marks if mark.startswith(SUMMED))
+        means.differentiate(run, loss)
     in_sight = not source.host and (run.known_callee(made.callee) is not None or out_of_sight.is_loss(run, made.callee))
     of_equal = _of_equal(options.get("argnums", _nth(made.given, 0)), arguments)
     # A loss with a reduction in it may be of parameters that are divided among the devices, unless they are replicated;
