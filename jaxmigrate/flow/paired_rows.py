@@ -18,7 +18,7 @@ LOOPS = {"jax.lax.scan": 2, "jax.lax.map": 1}  # with the position of what they 
 
 
 class Pair(NamedTuple):
-    """A parameter that is whole on each device, one beside it that an axis splits, and where both are gone along."""
+    """A parameter that is whole on each device, one that an axis splits, and where the rows of both are taken."""
 
     whole: Given
     split: Given
@@ -42,7 +42,7 @@ def unlike_rows(body: Body, resolver: Resolver) -> Iterator[Pair]:
 
 
 def _axes(one: Given, axis: int) -> frozenset[str] | None:
-    """What splits the dimension of a parameter that is gone along."""
+    """What splits the dimension of a parameter whose rows are taken."""
     dims = one.block.dims if one.block is not None else ()
     return dims[axis] if axis < len(dims) else frozenset()
 

@@ -23,10 +23,10 @@ def check(facts: Facts) -> Iterator[Finding]:
             if pair.whole.spec not in told:
                 told.add(pair.whole.spec)
                 message = (
-                    f"{pair.whole.name} is whole on each device, and {pair.split.name}, with which it is gone along, "
-                    f"is split over {shown(pair.axes)}: they have unlike numbers of rows; split both"
+                    f"{pair.whole.name} is whole on each device, and {pair.split.name}, whose rows are taken together "
+                    f"with its own, is split over {shown(pair.axes)}: the numbers of rows differ; split both"
                 )
-                place = Step(pair.module, pair.node, "they are gone along together here")
+                place = Step(pair.module, pair.node, "the rows of both are taken here")
                 yield from facts.finding(pair.whole.module, pair.whole.spec, CODE, message, (place,))
         _, given, _, body = one
         for part in body.chosen:

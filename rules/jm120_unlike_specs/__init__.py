@@ -41,8 +41,8 @@ def check(facts: Facts) -> Iterator[Finding]:
         yield from facts.finding(entry.module, entry.node, CODE, message)
     for renewed in unlike_renewed(facts):
         message = (
-            f"out_shardings: what is donated has the sharding {ast.unparse(renewed.taken)[:40]}, and no result has: "
-            "the next call is given the new one with another, and raises; write the same for it"
+            f"out_shardings: no result has the sharding {ast.unparse(renewed.taken)[:40]} of a donated argument: "
+            "given to the next call, it raises; write the same sharding for both"
         )
         yield from facts.finding(renewed.module, renewed.given, CODE, message)
     for result in unlike_results(facts):

@@ -30,7 +30,7 @@ def check(facts: Facts) -> Iterator[Finding]:
     yield from facts.along_axes(CODE, find, unmapped=True)
     for module, test in early_tests(facts):
         message = (
-            "each device asks whether its own gradients are finite, and decides by that once they are reduced: one "
-            "goes on where another does not; ask after the reduction"
+            "each device tests whether its own gradients are finite, and uses the result after they are reduced: "
+            "devices may decide differently; test the reduced gradients"
         )
         yield from facts.finding(module, test, CODE, message)

@@ -33,8 +33,8 @@ def check(facts: Facts) -> Iterator[Finding]:
     saves += [(module, call, saved) for module, call, saved in _by_own(facts)]
     for left in left_stacked(facts):
         message = (
-            f"{left.name} keeps its axis of one copy for each device here, and of {left.other} one copy is taken; "
-            f"take one of {left.name}, too"
+            f"{left.name} keeps its device axis here, although one copy of {left.other} is taken; "
+            f"take one copy of {left.name}, too"
         )
         yield from facts.finding(left.module, left.node, CODE, message)
     if not saves:
