@@ -14,7 +14,7 @@ from jaxmigrate.flow.layout.idioms import CONSTANTS, LEADING, PATTERN, TILES, Id
 from jaxmigrate.flow.layout.model import Op
 from jaxmigrate.flow.layout.objects import REPLACES
 from jaxmigrate.flow.layout.operations import COPIED, OBSERVED, PRESUMED, WITHIN, is_converted, is_fetched
-from jaxmigrate.flow.layout.shape_texts import pattern_sides, shape_of_constant
+from jaxmigrate.flow.layout.shape_texts import pattern_sides, shape_given
 from jaxmigrate.flow.layout.some_devices import SomeDevices
 from jaxmigrate.flow.layout.values import Numpys
 from jaxmigrate.migrate import placing, size_texts
@@ -446,7 +446,7 @@ class ArrayWriter:
         """`jnp.zeros((n, 3))`: an array of the other sizes, which is the same for all devices."""
         op = choice.op
         assert isinstance(op.node, ast.Call)
-        shape = shape_of_constant(op.node)
+        shape = shape_given(op.node)
         assert shape is not None
         yield Replace(op.node, self._code(self.placed("$itself", "$P()", choice.axis)))
         if isinstance(shape, ast.BinOp) and isinstance(shape.left, ast.Tuple) and len(shape.left.elts) == 1:

@@ -13,7 +13,7 @@ from jaxmigrate.flow.layout.choices import Layouts
 from jaxmigrate.flow.layout.idioms import Idioms
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.observing import spot_of
-from jaxmigrate.flow.layout.shape_texts import leading_sizes
+from jaxmigrate.flow.layout.shape_texts import leading_sizes, shape_given
 from jaxmigrate.flow.layout.site_facts import SiteFacts
 from jaxmigrate.program.library import valued
 from jaxmigrate.program.modules import Module
@@ -53,9 +53,7 @@ def drawn_shape(idioms: Idioms, call: ast.Call, module: Module) -> ast.expr | No
     position = SHAPED.get(idioms.external(call.func, module))
     if position is None or any(isinstance(one, ast.Starred) for one in call.args):
         return None
-    named = next((k.value for k in call.keywords if k.arg == "shape"), None)
-    index = int(position)
-    return named or (call.args[index] if index < len(call.args) else None)
+    return shape_given(call, int(position))
 
 
 def sizes_behind(idioms: Idioms, call: ast.expr, module: Module) -> list[ast.expr] | None:

@@ -24,7 +24,7 @@ from jaxmigrate.flow.layout.shape_texts import (
     pattern_sides,
     same,
     shape_from,
-    shape_of_constant,
+    shape_given,
 )
 from jaxmigrate.flow.layout.some_devices import SomeDevices
 from jaxmigrate.program.callers import callers_of
@@ -492,7 +492,7 @@ class Idioms:
 
     def repeats_a_constant(self, call: ast.Call, module: Module) -> bool:
         """Whether `jnp.zeros((n, 3))` makes an array of one value with a slice for each device."""
-        sizes = leading_sizes(shape_of_constant(call))
+        sizes = leading_sizes(shape_given(call))
         return bool(sizes) and self.is_count(sizes[0], module)
 
     def is_array(self, node: ast.expr, module: Module) -> bool:

@@ -16,10 +16,10 @@ def pattern_sides(pattern: str) -> tuple[list[str], list[str]] | None:
     return sides if arrow and named_first and "->" not in after else None
 
 
-def shape_of_constant(call: ast.Call) -> ast.expr | None:
-    """The shape that a function such as `jnp.zeros` is given."""
+def shape_given(call: ast.Call, position: int = 0) -> ast.expr | None:
+    """The shape that a function such as `jnp.zeros` is given, by its name or at a position."""
     named = next((k.value for k in call.keywords if k.arg == "shape"), None)
-    return named or (call.args[0] if call.args else None)
+    return named or next(iter(call.args[position : position + 1]), None)
 
 
 def leading_sizes(shape: ast.expr | None) -> list[ast.expr]:

@@ -94,9 +94,7 @@ def _of_name(node: ast.Name, module: Module, resolver: Resolver, depth: int) -> 
         found = {named(one, where, resolver, depth - 1) for one, where in written}
     else:
         found = {_of_binding(one, module, resolver, depth) for one in resolver.bindings_at(node, module)}
-    if len(found) != 1 or device_lists.may_change(node.id, resolver) or _is_set_on_modules(node.id, resolver):
-        return None
-    return found.pop()
+    return found.pop() if len(found) == 1 and not _may_change(node.id, resolver) else None
 
 
 def _of_binding(binding: Binding, module: Module, resolver: Resolver, depth: int) -> SomeDevices | None:
@@ -110,9 +108,12 @@ def _of_binding(binding: Binding, module: Module, resolver: Resolver, depth: int
     if home is None or depth <= 0:
         return None
     found = {_of_binding(one, home, resolver, depth - 1) for one in resolver.standing(binding.node.name, home)}
-    name = binding.node.name
-    may_change = device_lists.may_change(name, resolver) or _is_set_on_modules(name, resolver)
-    return found.pop() if len(found) == 1 and not may_change else None
+    return found.pop() if len(found) == 1 and not _may_change(binding.node.name, resolver) else None
+
+
+def _may_change(name: str, resolver: Resolver) -> bool:
+    """Whether a program may change the list that goes by a name, or give that name another."""
+    return device_lists.may_change(name, resolver) or _is_set_on_modules(name, resolver)
 
 
 @once_each
