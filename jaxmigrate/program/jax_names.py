@@ -6,6 +6,8 @@ from functools import cache
 
 from jaxmigrate.program.tables import table_text
 
+UNREAD = " * "  # a module of which only the name is known
+
 
 @cache
 def _text() -> str:
@@ -25,6 +27,11 @@ def _packages() -> frozenset[str]:
 
 
 @cache
+def _last_names() -> frozenset[str]:
+    return frozenset(module.rpartition(".")[2] for module in _modules())
+
+
+@cache
 def newest_jax() -> str:
     """The release that the names are of."""
     return _text().split(maxsplit=7)[5]
@@ -38,7 +45,9 @@ def missing(dotted: str) -> str:
         if f"{module}.{name}" in _modules() or f"{module}.{name}" in _packages():
             continue
         known = _modules().get(module)
-        if known is None or f" {name} " in known or name.startswith("_"):
+        if known in (None, UNREAD) or f" {name} " in known or name.startswith("_"):
+            return ""
+        if module.startswith("jax._src.") and name in _last_names():  # a module that a private one imports whole
             return ""
         return f"{module}.{name}"
     return ""

@@ -58,6 +58,18 @@ def test_the_table_is_whole() -> None:
             assert missing(name), name
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("jax._src.test_util.JaxTestCase", "jax._src.scipy.special", "jax._src.lib.xla_client"),
+        *("jax.experimental.array_serialization.serialization.AsyncManager", "jax.experimental.jax2tf.convert"),
+        *("jax._src.core.config", "jax.tools.jax_to_ir"),
+    ],
+)
+def test_modules_that_could_not_be_read_may_have_any_name(name: str) -> None:
+    assert missing(name) == ""
+
+
 def test_each_row_has_a_program_or_a_reason_for_none() -> None:
     assert not set(BY_HAND) & set(WITHOUT)
     assert set(ROWS) == {name for name in (*USES, *BY_HAND, *WITHOUT) if name in ROWS}

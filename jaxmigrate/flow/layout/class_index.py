@@ -16,7 +16,7 @@ class Survey:
     """The classes of the modules that take part: names of methods, computed and assigned attributes, families by root.
 
     `declared` are the annotated names of classes, with the lines that declare them; `measured` are the classes that
-    say themselves whether their objects are true; `holders` are remembered.
+    say themselves whether their objects are true; `holders` and `descendants` are remembered.
     """
 
     methods: set[str]
@@ -26,6 +26,7 @@ class Survey:
     declared: dict[str, list[ast.AnnAssign]]
     measured: list[Class]
     holders: dict[tuple[ast.ClassDef, str], list[Class]] = field(default_factory=dict)
+    descendants: dict[ast.ClassDef, list[Class]] = field(default_factory=dict)
 
 
 @once
@@ -84,7 +85,10 @@ def family(it: Interpreter, root: ast.ClassDef) -> list[Class]:
 
 def descendants(it: Interpreter, cls: Class) -> list[Class]:
     """The classes in sight that derive from one."""
-    return [one for one in family(it, it.root(cls)) if one != cls and cls in it.resolver.lineage(one)]
+    known = _survey(it).descendants
+    if cls.node not in known:
+        known[cls.node] = [one for one in family(it, it.root(cls)) if one != cls and cls in it.resolver.lineage(one)]
+    return known[cls.node]
 
 
 def holders(it: Interpreter, cls: Class, name: str) -> list[Class]:
