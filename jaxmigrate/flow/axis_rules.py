@@ -62,6 +62,12 @@ def unknown_axes(resolver: Resolver) -> Iterator[tuple[AxisTable, Rule, str, fro
     for table in axis_tables(resolver):
         own = _mesh_beside(table, resolver)
         had = own if own is not None else known.names if whole else None
+        if (
+            table.kind is None
+            and had is not None
+            and not any(axis in had for rule in table.rules for axis in rule.axes)
+        ):
+            continue  # pairs of other things, as of the old and new names of parameters
         for rule in table.rules if had is not None else ():
             yield from ((table, rule, axis, had or frozenset()) for axis in rule.axes if axis not in (had or ()))
 

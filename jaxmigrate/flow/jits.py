@@ -60,6 +60,8 @@ class Jitted(NamedTuple):
         return [name for name in names if name not in chosen and name not in words]
 
     def _static(self, resolver: Resolver) -> tuple[object, object] | None:
+        if any(one.keyword == "**" for one in self.made.arguments):
+            return None  # options that are not known may name static arguments, too
         read = [() if one is None else resolver.literal(one) for one in map(self.keyword, _STATIC)]
         return None if ... in read else (read[0], read[1])
 
@@ -130,6 +132,8 @@ def _unpacked(made: Application, resolver: Resolver) -> Iterator[Argument]:
                 case _:
                     named = {}
             yield from (Argument(name, named[name], module) for name in SHARDINGS if name in named)
+            if binding.value is None:
+                yield one  # a parameter, which may hold anything
         for other in module.table.named.get(node.id, ()):
             entry = module.table.parents.get(other)
             store = module.table.parents.get(entry) if isinstance(entry, ast.Subscript) else None

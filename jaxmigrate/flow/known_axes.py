@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -33,9 +34,12 @@ from jaxmigrate.program.values import (
 
 MESHES = last_names("mesh") | {"AbstractMesh"}
 NAMED_MESHES = named("mesh")
+
 LAST_SHARD_MAPS = last_names("shard-map")
 SPEC_NAMES = frozenset({"PartitionSpec", "P", "PS"})
 USUAL = 3
+# `mesh_axis_names=["data", "model"]`, by which a library's configuration makes the mesh
+DECLARED = re.compile(r"^(ici_|dcn_)?mesh_ax(is|es)(_names)?$", re.IGNORECASE)
 DEEPEST = 4  # functions that a mesh comes through
 MAPS = last_names("pmap", "like-pmap", "vmap", "one-axis", "other-map")
 
@@ -52,6 +56,7 @@ def known_axes(resolver: Resolver) -> KnownAxes:
     """The axes that a program binds anywhere, worked out when first asked for."""
     found = [one for module in resolver.project.program for one in _bound(module, resolver)]
     names = frozenset(name for one in found for name in one or ())
+    names |= {name for module in resolver.project.program for name in _declared(module)} if names else set()
     return KnownAxes(names, bool(names) and None not in found)
 
 
@@ -67,9 +72,27 @@ def is_of_project(mesh: Argument | None, resolver: Resolver) -> bool:
         return False
     values = resolver.argument_values(mesh)
     given = [p for v in values if isinstance(v, Parameter) for p in callers_of(resolver).passed(v) if p != UNKNOWN]
+    if values and all(isinstance(v, Parameter) and _is_for_others(v, resolver) for v in values):
+        return False
     return all(
         isinstance(value, Parameter | Member) or _is_mesh(value, resolver, DEEPEST) for value in (*values, *given)
     )
+
+
+def _is_for_others(parameter: Parameter, resolver: Resolver, depth: int = DEEPEST) -> bool:
+    """Whether a parameter comes, through functions that hand it on, from callers who are none of the program's.
+
+    A notebook, or whoever imports a library, makes a mesh of any axes.
+    """
+    function = parameter.function
+    if isinstance(function, ast.Lambda):
+        return False
+    used = any(one.table.named.get(function.name) for one in resolver.project.program if function.name in one.text)
+    if not used:
+        return function.name != "__init__"
+    written = callers_of(resolver).written(parameter) if depth else None
+    values = [value for node, module in written or () for value in resolver.values(node, module)]
+    return bool(values) and all(isinstance(v, Parameter) and _is_for_others(v, resolver, depth - 1) for v in values)
 
 
 @once
@@ -153,6 +176,24 @@ def _bound(module: Module, resolver: Resolver) -> Iterator[frozenset[str] | None
             call = module.table.parents.get(node)
             if isinstance(call, ast.Call):
                 yield from _of_map(call, node, module, resolver)
+
+
+def _declared(module: Module) -> Iterator[str]:
+    """The names that a module writes out as the axes of a mesh that other code makes."""
+    if "mesh_ax" not in module.text.lower():
+        return
+    for node, above in module.table.parents.items():
+        if not isinstance(node, ast.Tuple | ast.List):
+            continue
+        match above:
+            case ast.keyword(arg=str(name)) | ast.AnnAssign(target=ast.Name(id=name)):
+                pass
+            case ast.Assign(targets=[ast.Name(id=name) | ast.Attribute(attr=name)]):
+                pass
+            case _:
+                continue
+        if DECLARED.search(name):
+            yield from (one.value for one in node.elts if isinstance(one, ast.Constant) and isinstance(one.value, str))
 
 
 def meshes_of(module: Module, resolver: Resolver) -> Iterator[frozenset[str] | None]:

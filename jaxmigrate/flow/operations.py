@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from jaxmigrate.flow.axis_values import bind_arguments, bound
+from jaxmigrate.flow.memoized import is_memoized
 from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.collectives import (
@@ -51,6 +52,8 @@ GLOBAL = ("make_array_from_", "host_local_array_to_global_array", "process_allga
 JITTED = ", a jitted function that all processes must call"
 MANAGER = re.compile("manager|mngr")
 JITS = named("jit")
+LOOKING = ("deterministic", "use_running_average", "eval_mode")
+TRAINING = ("train", "training", "is_training", "train_mode")
 LIKE_COLLECTIVES = re.compile("(psum|pmean|pmax|pmin|all_gather|ppermute)_")  # pmean_if_pmap, and its like in libraries
 SYNCS = frozenset(name for name in last_names("host-sync") if not name.startswith("assert"))
 
@@ -134,7 +137,9 @@ def _of_call(call: ast.Call, module: Module, resolver: Resolver, depth: int) -> 
                 yield from _given(given, call, module, resolver, depth)
         case Function() | Application() if runs_map(value, resolver):
             yield Operation(f"the mapped function {ast.unparse(call.func)[:60]}", module, call)
-        case Function() if any(runs_map(one, resolver) for one in _called_back(value, call, module, resolver)):
+        case Function() if any(
+            runs_map(one, resolver) and waits(one, resolver) for one in _called_back(value, call, module, resolver)
+        ):
             yield Operation(f"the mapped function passed to {ast.unparse(call.func)[:60]}", module, call)
         case Function() | Application() if depth < DEEPEST:
             for kind in _kinds_inside(value, call, resolver, depth):
@@ -142,9 +147,10 @@ def _of_call(call: ast.Call, module: Module, resolver: Resolver, depth: int) -> 
 
 
 def _method_called(value: Value, call: ast.Call, resolver: Resolver) -> Value:
-    """What a call is of, also where the object is not known whose method it calls."""
+    """What a call is of, also where the object is not known whose method it calls; nothing where nobody waits in it."""
     method = only_method(last_name(call.func), resolver) if value == UNKNOWN or isinstance(value, Member) else None
-    return value if method is None else method
+    value = value if method is None else method
+    return UNKNOWN if is_memoized(value) or not waits(value, resolver) else value
 
 
 @once_each
@@ -245,6 +251,54 @@ def runs_map(value: Value, resolver: Resolver, depth: int = 0) -> bool:
                 runs_map(inner, resolver, depth + 1) for inner in wrapped
             )
     return False
+
+
+def waits(value: Value, resolver: Resolver, depth: int = 0) -> bool:
+    """Whether what is called waits for other processes, if it is a map: a pmap without a collective does not.
+
+    A shard_map is taken to wait: it is for arrays over the devices of all processes.
+    """
+    match value:
+        case Application(callee=External(name=name), arguments=arguments) if name in PMAPS:
+            options = {one.keyword for one in arguments}
+            return "**" in options or _has_collective(argument(arguments, 0, "fun", "f"), arguments, resolver)
+        case Application(callee=External(name=name), arguments=arguments) if name in TRANSPARENT and depth < DEEPEST:
+            inner = argument(arguments, 0, "fun", "f")
+            values = () if inner is None else resolver.argument_values(inner)
+            return not values or any(waits(one, resolver, depth + 1) for one in values)
+        case Application(callee=Function() as maker) if depth < DEEPEST:
+            made = resolver.returned(maker)
+            return not made or not all(map(is_device_map, made)) or any(waits(m, resolver, depth + 1) for m in made)
+        case Function(module=module, node=node) if depth < DEEPEST:
+            returned = returned_by(node)
+            call = returned[0] if len(returned) == 1 else None
+            inner_map = resolver.value(call.func, module) if isinstance(call, ast.Call) else UNKNOWN
+            return not is_device_map(inner_map) or waits(inner_map, resolver, depth + 1)
+    return True
+
+
+def _has_collective(mapped: Argument | None, options: tuple[Argument, ...], resolver: Resolver) -> bool:
+    """Whether the function that a pmap maps may have a collective: one in sight has none that is not found in it.
+
+    Nor has any without an axis name, or a network that only looks. What trains reduces, be it out of sight.
+    """
+    values = () if mapped is None else resolver.argument_values(mapped)
+    value = values[0] if len(values) == 1 else UNKNOWN
+    found = function_operations(value, resolver)
+    if found:
+        return True
+    if argument(options, 1, "axis_name") is None:
+        return False
+    if isinstance(value, Partial) and any(_only_looks(one, resolver) for one in value.arguments):
+        return False
+    function = value.callee if isinstance(value, Partial) else value
+    return not isinstance(function, Function) or found is None or "grad" in ast.unparse(function.node)
+
+
+def _only_looks(given: Argument, resolver: Resolver) -> bool:
+    """Whether an argument tells a network that it is not trained."""
+    said = {**dict.fromkeys(LOOKING, True), **dict.fromkeys(TRAINING, False)}.get(given.keyword or "")
+    return said is not None and resolver.literal(given) is said
 
 
 def runs_on_all(value: Application, call: ast.Call, resolver: Resolver) -> bool:

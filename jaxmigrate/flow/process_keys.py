@@ -33,6 +33,7 @@ PROCESS = re.compile(r"process|host|rank|worker|task|machine|node|time|random|en
 CONFIGURED = re.compile(
     r"^(self\.)?(FLAGS|flags|args|cfg|config|conf|hparams|opt|options|hps|c|hp)\b|seed", re.IGNORECASE
 )
+INDEX = re.compile("process_index|host_id")
 OWN_INDEX = re.compile(r"fold_in\(.{0,80}axis_index|axis_index.{0,300}fold_in\(", re.DOTALL)
 TAKES = "take"
 SEQUENCE = "PRNGSequence"
@@ -196,10 +197,19 @@ class _Keys:
                 return bool(bound) and "seed" in node.id.lower() and all(b.kind == "param" for b in bound)
             case ast.Attribute() | ast.Subscript():
                 text = ast.unparse(node)
-                return CONFIGURED.search(text) is not None and not PROCESS.search(text)
+                own = isinstance(node, ast.Attribute) and self._is_shifted(node.attr)
+                return CONFIGURED.search(text) is not None and not PROCESS.search(text) and not own
             case ast.BinOp(left=left, right=right):
                 return self._is_number(left, module, depth + 1) and self._is_number(right, module, depth + 1)
         return False
+
+    def _is_shifted(self, name: str) -> bool:
+        """Whether the program stores another seed on each process by a name: `args.seed += process_index()`."""
+        modules = [one for one in self.resolver.project.program if name in one.text and INDEX.search(one.text)]
+        stored = (one.value for module in modules for one in module.table.attributes if one.attr == name)
+        changed = (one for module in modules for one in ast.walk(module.tree) if isinstance(one, ast.AugAssign))
+        added = (one.value for one in changed if isinstance(one.target, ast.Attribute) and one.target.attr == name)
+        return any(INDEX.search(ast.unparse(one)) for one in (*stored, *added))
 
     def _is_shared(self, node: ast.expr, module: Module, depth: int) -> bool:
         """Whether what goes into a key is the same on all processes: a number, a counter, but no index of a process."""

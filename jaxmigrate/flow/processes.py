@@ -37,6 +37,13 @@ RESTORES = named("restores")
 LAST_RESTORES = last_names("restores")
 RESTORED = "restores a checkpoint"
 BROADCAST = "broadcast"
+# By which a program refuses to run as several
+ALONE = re.compile(
+    r"assert (jax\.)?(process|host)_count\(\) == 1\b|if (jax\.)?(process|host)_count\(\) (> 1|!= 1|>= 2):\s+raise"
+)
+# `if config.single_host_checkpoints and process_index() != 0`, beside which checkpoints are written by one process
+SINGLE = re.compile("single_?(host|process)", re.IGNORECASE)
+MANAGED = re.compile("save|restore", re.IGNORECASE)
 WRAPPING = frozenset({"enumerate", "tqdm", "zip", "reversed", "list", "sorted"})
 PLAIN = (ast.Assign, ast.Expr, ast.Return, ast.AugAssign, ast.AnnAssign, ast.FunctionDef, ast.ClassDef, ast.Import)
 ENDS = ast.Return | ast.Raise | ast.Continue | ast.Break
@@ -54,6 +61,8 @@ class ProcessBranch:
 def is_of_several(module: Module, resolver: Resolver) -> bool:
     """Whether a program says that it runs as several processes: a module, or what it imports of the project."""
     project = resolver.project
+    if ALONE.search(module.text):
+        return False
     paths = reached(module.path, module.text, project)
     texts = (module.text, *(project.text(path) or "" for path in paths))
     return any(word in text for text in texts for word in SEVERAL)
@@ -276,7 +285,9 @@ def _of_branch(
         rest = operations([*after, *(way.loop or ())] if isinstance(end, ast.Return) else missed, module, resolver)
         one, other = (one, other + rest) if end_one is not None else (one + rest, other)
     if not same_sequence(one, other):
-        yield ProcessBranch(module, node.test, _first_difference(one, other))
+        first = _first_difference(one, other)
+        if not (SINGLE.search(ast.unparse(node.test)) and MANAGED.search(first.kind)):
+            yield ProcessBranch(module, node.test, first)
     elif not isinstance(end_one or end_other, ast.Raise) and not _has_broadcast(resolver):
         yield from (ProcessBranch(module, node.test, restored) for restored in _restored(node, module, resolver))
 

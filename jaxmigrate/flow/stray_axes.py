@@ -15,6 +15,7 @@ from jaxmigrate.flow.known_axes import (
     SPEC_NAMES,
     all_run_on_meshes_of_project,
     is_misspelt,
+    is_of_project,
     known_axes,
     written_in_specs,
 )
@@ -22,7 +23,7 @@ from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.collectives import AXIS_POSITIONS, SPECS, argument, axis_argument
 from jaxmigrate.program.library import last_names
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.syntax import calls_of
+from jaxmigrate.program.syntax import calls_of, last_name
 from jaxmigrate.program.values import Constant, External, Function
 
 _OF_AXES = re.compile(r"ax[ie]s")
@@ -199,15 +200,25 @@ def stray_specs(facts: Facts) -> Iterator[tuple[Module, ast.Constant, str]]:
     for module in facts.modules:
         if not any(word in module.text for word in SPEC_NAMES):
             continue
-        for _, node in written_in_specs(module, facts.resolver):
+        for spec, node in written_in_specs(module, facts.resolver):
             axis = str(node.value)
             if axis in known.names:
                 continue
             slip = is_misspelt(axis, facts.resolver)
             alone = known.complete and not logical and _is_in_specs_alone(axis, facts)
-            stray = slip or (alone and all_run_on_meshes_of_project(facts.resolver))
+            own = alone and all_run_on_meshes_of_project(facts.resolver)
+            stray = slip or (own and not _is_on_mesh_of_others(spec, module, facts))
             if stray and not is_expected_to_raise(node, module):
                 yield module, node, slip
+
+
+def _is_on_mesh_of_others(spec: ast.Call, module: Module, facts: Facts) -> bool:
+    """Whether the mesh beside a spec, `NamedSharding(mesh, P("model"))`, may be none of the program's."""
+    beside = module.table.parents.get(spec)
+    if not isinstance(beside, ast.Call) or spec not in beside.args or last_name(beside.func) != "NamedSharding":
+        return False
+    mesh = argument(call_arguments(beside, module), 0, "mesh")
+    return mesh is not None and not is_of_project(mesh, facts.resolver)
 
 
 def _is_in_specs_alone(axis: str, facts: Facts) -> bool:

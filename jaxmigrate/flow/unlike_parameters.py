@@ -33,6 +33,7 @@ DRAWS = frozenset(name.rpartition(".")[2] for name in named("draws"))
 INIT = re.compile(
     "^init(iali[sz]e)?(_fn)?$|(init|make|create|new).*(param|weight|theta|net|model)|(param|weight).*init"
 )
+GRADIENTS = ("grad", "value_and_grad")
 INITIALISING = frozenset({"init", "init_with_output", "lazy_init", "init_weights"})
 
 
@@ -50,8 +51,8 @@ def unlike_parameters(facts: Facts) -> Iterator[Unlike]:
     That one averages gradients over the devices: each device then adds the same steps to parameters of its own.
     """
     training = [found for found, reading in facts.readings if found.name in MANY and averages_gradients(reading)]
-    for module, call, key in _initialised(facts) if training else ():
-        target = _target(call, module) if _are_own(key, module, facts) else ""
+    for module, call, key, place in _initialised(facts) if training else ():
+        target = _target(call, module, place) if _are_own(key, module, facts) else ""
         trained = _trained(target, call, module, training, facts) if target else None
         if trained is not None:
             yield Unlike(module, call, trained)
@@ -100,12 +101,12 @@ def _differentiated(function: FunctionNode) -> dict[str, str]:
         for node in ast.walk(function)
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
         for target in node.targets
-        if isinstance(target, ast.Name) and last_name(node.value.func) in ("grad", "value_and_grad")
+        if isinstance(target, ast.Name) and last_name(node.value.func) in GRADIENTS
     }
     found: dict[str, str] = {}
     for call in calls_of(function):
         inner = call.func.func if isinstance(call.func, ast.Call) else call.func
-        wanted = last_name(inner) in ("grad", "value_and_grad") and isinstance(call.func, ast.Call)
+        wanted = last_name(inner) in GRADIENTS and isinstance(call.func, ast.Call)
         if wanted or (isinstance(inner, ast.Name) and inner.id in made):
             match call.args[:1]:
                 case [ast.Name(id=name)]:
@@ -113,6 +114,30 @@ def _differentiated(function: FunctionNode) -> dict[str, str]:
                 case [ast.Attribute(value=ast.Name(id=name), attr=attribute)]:
                     found[name] = attribute
     return found
+
+
+def _left_alone(function: FunctionNode) -> frozenset[str]:
+    """The names with respect to which gradients are taken that nothing reduces, in a function that reduces others."""
+    reduced = {
+        one.id
+        for call in calls_of(function)
+        if TOGETHER.search(ast.unparse(call.func)) or any(TOGETHER.search(ast.unparse(a)) for a in call.args[:1])
+        for one in ast.walk(call)
+        if isinstance(one, ast.Name)
+    }
+    ways: dict[str, set[bool]] = {}
+    for node in ast.walk(function):
+        value = node.value if isinstance(node, ast.Assign) else None
+        call = value if isinstance(value, ast.Call) else None
+        made = call.func if call is not None else None
+        taken = isinstance(made, ast.Call) and last_name(made.func) in GRADIENTS
+        if isinstance(node, ast.Assign) and call is not None and taken and call.args:
+            names = {one.id for target in node.targets for one in ast.walk(target) if isinstance(one, ast.Name)}
+            of = next((one.id for one in ast.walk(call.args[0]) if isinstance(one, ast.Name)), "")
+            ways.setdefault(of, set()).add(bool(names & reduced))
+    return (
+        frozenset(name for name, found in ways.items() if found == {False}) if {True} in ways.values() else frozenset()
+    )
 
 
 def _place_of_target(passed: ast.expr | None, call: ast.Call, module: Module) -> int | None:
@@ -147,14 +172,18 @@ def _are_split(node: ast.expr | None, module: Module) -> bool:
     return any("split" in one or "shard_prng" in one for one in texts) and not any("replicate" in t for t in texts)
 
 
-def _initialised(facts: Facts) -> Iterator[tuple[Module, ast.Call, ast.expr]]:
-    """Calls that initialise parameters on each device, or for each, and the keys that they are given."""
+def _initialised(facts: Facts) -> Iterator[tuple[Module, ast.Call, ast.expr, int]]:
+    """Calls that initialise parameters on each device, or for each, and the keys that they are given.
+
+    And where in the tuple of results the parameters are, if one is returned.
+    """
     for found in facts.all_maps:
         names = _keys_of_parameters(found.function.node) if _takes_one_each(found) else ()
         for call, module in _calls_of(found, facts) if names else ():
             passed = dict(zip(found.parameters(), call.args, strict=False))
             passed |= {one.arg: one.value for one in call.keywords if one.arg is not None}
-            yield from ((module, call, passed[name]) for name in names if name in passed)
+            node = found.function.node
+            yield from ((module, call, passed[n], _place_of_made(node, n)) for n in names if n in passed)
     for module, made in facts.calls("pmap", "vmap"):
         callee = facts.resolver.value(made.func, module)
         if not isinstance(callee, External) or callee.name not in MAPS or not made.args:
@@ -163,7 +192,8 @@ def _initialised(facts: Facts) -> Iterator[tuple[Module, ast.Call, ast.expr]]:
         names = _keys_of_parameters(mapped.node)[:1] if isinstance(mapped, Function) and callee.name == VMAP else ()
         plain = isinstance(made.args[0], ast.Attribute) and made.args[0].attr in INITIALISING
         if plain or (isinstance(mapped, Function) and names == mapped.passed_names()[:1]):
-            yield from ((module, call, call.args[0]) for call in _calls_of_made(made, module) if call.args)
+            place = _place_of_made(mapped.node, names[0]) if isinstance(mapped, Function) and names else 0
+            yield from ((module, call, call.args[0], place) for call in _calls_of_made(made, module) if call.args)
 
 
 def _takes_one_each(found: DeviceMap) -> bool:
@@ -216,6 +246,23 @@ def _keys_of_parameters(function: FunctionNode) -> list[str]:
 
 def _initialises(function: FunctionNode, key: str) -> bool:
     """Whether a function returns what `init` made by a key, or by one of those that it was split into."""
+    made, inits = _made_by(function, key)
+    return any(_holds(one, made, inits) for one in returned_by(function) if one is not None)
+
+
+def _place_of_made(function: FunctionNode, key: str) -> int:
+    """Where in the tuple that a function returns the first is that `init` made; 0 where it returns no tuple."""
+    made, inits = _made_by(function, key)
+    tuples = [one for one in returned_by(function) if isinstance(one, ast.Tuple)]
+    return next((n for one in tuples for n, part in enumerate(one.elts) if _holds(part, made, inits)), 0)
+
+
+def _holds(node: ast.expr, made: set[str], inits: set[ast.expr]) -> bool:
+    return _mentions(node, made) or any(part in inits for part in ast.walk(node))
+
+
+def _made_by(function: FunctionNode, key: str) -> tuple[set[str], set[ast.expr]]:
+    """The names that hold what `init` made by a key or by one of those that it was split into, and its calls."""
     keys, made = {key}, set[str]()
     inits = set[ast.expr]()
     for node in ast.walk(function):
@@ -231,9 +278,8 @@ def _initialises(function: FunctionNode, key: str) -> bool:
                 made |= names
         if value is not None and _mentions(value, made):
             made |= names
-    returned = [one for one in returned_by(function) if one is not None]
     inits |= {call for call in calls_of(function) if _is_init(call, keys) or _is_drawn(call, keys, function)}
-    return any(_mentions(one, made) or any(part in inits for part in ast.walk(one)) for one in returned)
+    return made, inits
 
 
 def _is_init(call: ast.Call, keys: set[str]) -> bool:
@@ -259,13 +305,13 @@ def _are_own(node: ast.expr, module: Module, facts: Facts) -> bool:
     return isinstance(callee, External) and callee.name in {SPLIT, *OWN_KEYS}
 
 
-def _target(call: ast.Call, module: Module) -> str:
-    """What the result of a call is assigned to: a name, or an attribute of an object; else empty."""
+def _target(call: ast.Call, module: Module, place: int) -> str:
+    """What the result of a call, or the one at a place of several, is assigned to: a name or an attribute."""
     statement = module.table.parents.get(call)
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or statement.value is not call:
         return ""
     target = statement.targets[0]
-    first = target.elts[0] if isinstance(target, ast.Tuple) and target.elts else target
+    first = target.elts[place] if isinstance(target, ast.Tuple) and place < len(target.elts) else target
     return ast.unparse(first) if isinstance(first, ast.Name | ast.Attribute) else ""
 
 
@@ -274,11 +320,15 @@ def _trained(target: str, made: ast.Call, module: Module, training: list[DeviceM
     around = module.table.function_of(made)
     for found in training:
         trained = _differentiated(found.function.node)
+        alone = _left_alone(found.function.node)
         for call, home in facts.calls_of(found):
             near = home is module and (module.table.function_of(call) is around or "." in target)
             passed = [n for n, one in enumerate(call.args) if near and ast.unparse(one) == target]
             names = found.parameters()
-            known = [name for name in names if name in trained]  # none where the gradient is of parts of a state
+            known = [n for n in names if n in trained and n not in alone]
+            if trained and not known and any(n in alone for n in names):
+                continue
+            # none where the gradient is of parts of a state
             given = any(n < len(names) and (not known or names[n] in known) for n in passed)
             if given and not _is_mended(target, made, call, module):
                 return call

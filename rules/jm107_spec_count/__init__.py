@@ -85,6 +85,8 @@ def _of_call(given: Argument, keyword: str, found: DeviceMap, facts: Facts) -> I
     call = module.table.parents.get(made)
     if not isinstance(call, ast.Call) or call.func is not made or given.expression is None:
         return
+    if found.within is not None:
+        return  # made in the body of what is called here: the call is of what maps, not of the map
     count, fitting = entries(given.expression, given.module, facts.resolver), positional(found)
     plain = not call.keywords and not any(isinstance(one, ast.Starred) for one in call.args)
     if count is None or fitting is None or not plain or count == len(call.args):

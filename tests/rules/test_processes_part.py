@@ -96,13 +96,13 @@ def test_what_only_some_processes_reach(body: str, where: list[int]) -> None:
 
 def test_a_program_that_maps_by_pmap_jits_for_one_process() -> None:
     """What the chief process computes by itself, from arrays of its own, holds nobody up."""
-    mapped = PROGRAM + "\n\nmapped = jax.pmap(step)\n"
+    mapped = PROGRAM + MAPPED
     assert lines("if jax.process_index() == 0:\n    print(step(1, 2))", mapped) == []
 
 
 def test_a_batch_that_one_process_cannot_read() -> None:
     """The others wait in the step for the process that goes on to its next batch; what reads no data fails on all."""
-    mapped = PROGRAM + "\n\nmapped = jax.pmap(step)\n"
+    mapped = PROGRAM + MAPPED
     text = "try:\n    {before}\n    state = mapped(state, batch)\nexcept ValueError:\n    continue"
     assert lines(text.format(before="batch = next(loader)"), mapped) == [3]
     assert lines(text.format(before="limit = budget.resolve()"), mapped) == []
@@ -117,23 +117,27 @@ def test_a_batch_that_one_process_cannot_read() -> None:
     ],
 )
 def test_one_of_several_exceptions_that_a_process_runs_into_alone(kind: str, where: list[int]) -> None:
-    mapped = PROGRAM + "\n\nmapped = jax.pmap(step)\n"
+    mapped = PROGRAM + MAPPED
     text = f"try:\n    batch = next(loader)\n    state = mapped(state, batch)\nexcept {kind}:\n    continue"
     assert lines(text, mapped) == where
 
 
 def test_a_check_of_values_that_fails_on_one_process() -> None:
-    mapped = PROGRAM + "\n\nmapped = jax.pmap(step)\n\n\ndef checked(x):\n    assert x.all()\n    return x\n"
+    mapped = PROGRAM + MAPPED + "\n\ndef checked(x):\n    assert x.all()\n    return x\n"
     text = "try:\n    limits = checked(start)\n    state = mapped(state, batch)\nexcept {kind}:\n    continue"
     assert lines(text.format(kind="AssertionError"), mapped) == [3]
     assert lines(text.format(kind="TypeError"), mapped) == []
 
 
+MAPPED = """
+
+mapped = jax.pmap(lambda state, batch: jax.lax.pmean(state + batch, "i"), axis_name="i")
+"""
 GIVEN = """
 
-@jax.pmap
+@functools.partial(jax.pmap, axis_name="i")
 def mapped(state, batch):
-    return state + batch
+    return jax.lax.pmean(state + batch, "i")
 
 
 def run(function, state, *, batch):
@@ -145,9 +149,9 @@ def note(function, state):
 
 
 def make():
-    @jax.pmap
+    @functools.partial(jax.pmap, axis_name="i")
     def inner(state, batch):
-        return state * batch
+        return jax.lax.psum(state * batch, "i")
     return inner
 
 
@@ -171,4 +175,4 @@ def is_lead():
     ],
 )
 def test_mapped_functions_that_are_given_or_made(body: str, where: list[int]) -> None:
-    assert lines(body, "import os\n" + PROGRAM + GIVEN) == where
+    assert lines(body, "import functools, os\n" + PROGRAM + GIVEN) == where
