@@ -92,7 +92,7 @@ def choose(mapped: Mapped, resolver: Resolver, trust: Trust, unwritten: Collecti
     active = sorted({site.module for site in candidates.values()}, key=lambda module: module.path)
     axis = _common_axis(candidates.values(), resolver) or default_axis(active[0])
     every = {**sites, **mapped.outside}
-    own_devices = around.processes and not around.several and _are_given_own(every, resolver)
+    own_devices = around.processes and _are_given_own(every, resolver)
     some = None if around.several else given_to_all((one for ones in every.values() for one in ones), resolver)
     own_devices |= some is not None
     program = replace(program, own_devices=own_devices, some=some)

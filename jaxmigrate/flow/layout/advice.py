@@ -7,9 +7,12 @@ equal, a file given.
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator, Sequence
 
+from jaxmigrate.flow.layout import read_only_copies
 from jaxmigrate.flow.layout.causes import NOT_ONE, Reason
+from jaxmigrate.flow.layout.idioms import PUTS_SLICES, REPLICATES, SPLITS
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.values import MADE, MIXED, Blocker, Group, describe, placed, told
 from jaxmigrate.program.modules import Module
@@ -17,6 +20,12 @@ from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.values import Application, External, Function
 
 LIKELY = "or run `fix --layout likely`"
+ONE_COPY = "if one device's copy is enough there, take it first: `jax_utils.unreplicate(x)` or `x[0]`"
+BY_HELPERS = (
+    "if it is the same on all devices, make it by `jax_utils.replicate`; if it is a batch, by `common_utils.shard`;"
+    " or record a run: `fix --observe -- COMMAND`"
+)
+PUTS = REPLICATES | SPLITS | {PUTS_SLICES}
 MOST = 8  # reasons that a story tells
 LONGEST = 48  # of what stands in a reason
 OPTIONS = {
@@ -74,14 +83,17 @@ def shortened(node: ast.expr) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
-def advice(it: Interpreter, blocker: Reason | Blocker | None, result: str = "") -> str:
-    """What to do about one reason; empty where its cause says all that there is. `result` is what to declare equal."""
+def advice(it: Interpreter, blocker: Reason | Blocker | None, result: str = "", *, given: bool = True) -> str:
+    """What to do about one reason; empty where its cause says all that there is.
+
+    `result` is what to declare equal, `given` whether a mapped function is given the array.
+    """
     remedy = blocker.remedy if isinstance(blocker, Blocker) else None
     if not isinstance(blocker, Blocker) or remedy is None:
         return ""
     match remedy.kind:
         case "reads":
-            return _reader(it, blocker, remedy.name)
+            return _reader(it, blocker, remedy.name) if given and _may_be_lent(blocker) else ONE_COPY
         case "calls":
             return f"give `fix` the file that calls it, {LIKELY}"
         case "equal" if result:
@@ -119,6 +131,12 @@ def _reader(it: Interpreter, blocker: Blocker, name: str) -> str:
     return f"if `{called}` only reads its arguments, {_declare(called, 'readers')}"
 
 
+def _may_be_lent(blocker: Blocker) -> bool:
+    """Whether a function that only reads could be given stacked copies: of what has a name, and not in each round."""
+    call = blocker.node
+    return not isinstance(call, ast.Call) or read_only_copies.may_copy(call, blocker.module)
+
+
 def _others(it: Interpreter, blocker: Blocker) -> Iterator[tuple[str, Binding, ast.expr]]:
     """What else the names hold that a call is given, but for maps' results: by name, with where and what."""
     calls = {call.node for call in it.maps.calls.values()}
@@ -132,14 +150,37 @@ def _others(it: Interpreter, blocker: Blocker) -> Iterator[tuple[str, Binding, a
 
 
 def _of_maker(it: Interpreter, node: ast.AST, module: Module) -> str:
-    """What to declare of a function that made an argument."""
+    """What to do about a function that made an argument: declare it, if it may be one that replicates or splits."""
     values = it.resolver.values(node, module) if isinstance(node, ast.expr) else ()
     for value in values:
         callee = value.callee if isinstance(value, Application) else None
+        if isinstance(value, Application) and isinstance(callee, External) and callee.name in PUTS:
+            return _on_those_devices(it, callee.name, value)
         name = it.trust.names_of(callee)[0] if isinstance(callee, Function) else getattr(callee, "name", "")
-        if isinstance(callee, Function | External) and name:
+        if isinstance(callee, Function) or (isinstance(callee, External) and not _is_of_arrays(name)):
             return f"if `{name}` replicates or shards it, {_declare(name, 'replicates', 'splits')}"
-    return "make it by `jax_utils.replicate` or `common_utils.shard` in a file that fix is given"
+    return BY_HELPERS
+
+
+def _on_those_devices(it: Interpreter, name: str, made: Application) -> str:
+    """What to do about one of flax's functions, or of JAX's, that puts an array on other devices than maps use."""
+    listed = [*(one.expression for one in made.arguments[1:] if one.expression is not None)]
+    if any(it.idioms.is_devices(one, made.module) for one in listed):
+        return BY_HELPERS  # what is wrong is what lies on them
+    some, function = it.idioms.some, name.rpartition(".")[2]
+    if some is not None and name in SPLITS:
+        return f"cut it up for the devices of the maps: `x.reshape(n, -1, *x.shape[1:])` with `n = {some.count('jax')}`"
+    if some is not None:
+        return f"put it on the devices of the maps: give `{function}` the list `{some.text('jax')}`"
+    if listed:
+        return f"if these are all devices, leave `{shortened(listed[0])}` out of `{function}`"
+    return BY_HELPERS
+
+
+def _is_of_arrays(name: str) -> bool:
+    """Whether a function is one of JAX's, of NumPy's or of Python's, none of which replicates or splits by itself."""
+    library = name.partition(".")[0]
+    return library in ("jax", "numpy", "builtins") or library in sys.stdlib_module_names
 
 
 def story(

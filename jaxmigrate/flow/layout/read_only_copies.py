@@ -15,6 +15,7 @@ from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Loan, Op, Reading
 from jaxmigrate.flow.layout.values import Abstract, Blocker, Group, Nothing, Ref
+from jaxmigrate.program.modules import Module
 from jaxmigrate.program.syntax import is_repeatable
 
 
@@ -132,10 +133,22 @@ def _may_be_static(it: Interpreter, place: ast.expr) -> bool:
     return isinstance(place, ast.Attribute) and objects.may_be_static(it, place.attr)
 
 
+def may_copy(call: ast.Call, module: Module) -> bool:
+    """Whether a call has arguments that could be given as stacked copies, once and not in each round of a loop."""
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    held = [inner for one in given for inner in (one.elts if isinstance(one, ast.Tuple) else [one])]
+    held = [inner for one in held for inner in (one.values if isinstance(one, ast.Dict) else [one])]
+    return any(map(is_repeatable, held)) and not _is_in_loop(call, module)
+
+
 def _is_in_each_round(loan: Loan) -> bool:
     """Whether a loop makes a loan each time that it comes round: too much for arrays that are only looked at."""
-    parents = loan.module.table.parents
-    above = parents.get(loan.place)
+    return _is_in_loop(loan.place, loan.module)
+
+
+def _is_in_loop(node: ast.AST, module: Module) -> bool:
+    parents = module.table.parents
+    above = parents.get(node)
     while above is not None and not isinstance(above, ast.FunctionDef | ast.Lambda | ast.If | ast.IfExp):
         if isinstance(above, ast.For | ast.AsyncFor | ast.While | ast.comprehension):
             return True

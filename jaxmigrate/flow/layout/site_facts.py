@@ -33,6 +33,7 @@ class SiteFacts:
         self.default_axis = default_axis
         self.several = True
         self.apart = False
+        self.own = False
         self.counts = self._counts()
         self.leans: dict[ast.expr, dict[Assumption, None]] = {}  # what a site's global arrays rest on
         self._listed: dict[tuple[ast.expr, str], tuple[int, ...] | None] = {}
@@ -88,11 +89,18 @@ class SiteFacts:
         for name in ("devices", "backend", "axis_size"):
             given = site.keyword(name)
             usual = given is not None and name == "devices" and self._is_usual(node, given)
-            if given is not None and not usual:
+            if given is not None and not usual and not self._are_own(given):
                 return self._option(node, name, f"pmap is given `{name}=`")
+            if given is not None and not usual:
+                return Blocker(OWN, site.module, node, remedy=PROCESSES)
             if given is not None and self.apart and not self._are_every(given):
                 return Blocker(OWN, site.module, node, remedy=PROCESSES)
         return None
+
+    def _are_own(self, given: Argument) -> bool:
+        """Whether an argument is the list of this process's devices, where there may be others."""
+        own, listed = GivenDevices(self.it.resolver, lambda *_: False, "own"), given.expression
+        return self.several and listed is not None and own.are_all(listed, given.module)
 
     def _are_every(self, devices: Argument) -> bool:
         """Whether the devices given to pmap are not only those of one process, where there are several."""
@@ -145,7 +153,7 @@ class SiteFacts:
         if self.it.idioms.some is not None:
             return not self.several and self.it.idioms.is_devices(listed, module)
         if self.several:  # each of which would map over devices of its own, and reduce over them alone
-            given = GivenDevices(self.it.resolver, lambda *_: False, "every")
+            given = GivenDevices(self.it.resolver, lambda *_: False, "own" if self.own else "every")
         if given.are_all(listed, module) or given.are_none(listed, module):
             return True
         handled = any(is_tried(c.node, c.module) for c in self.it.maps.calls.values() if c.site is node)

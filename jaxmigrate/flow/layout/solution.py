@@ -187,4 +187,6 @@ class Solution(Solver):
         story = tuple(advice.story(self.it, group, why, family, module))
         reason = told(why, module)
         equal = self.result_of.get(why, "")
-        return Choice("stacked", reason, advice=advice.advice(self.it, why, equal), story=story)
+        given = any(key[0] == "argument" for one in family for key in self.keys_of(one))
+        hint = advice.advice(self.it, why, equal, given=given)
+        return Choice("stacked", reason, advice=hint, story=story)

@@ -49,6 +49,7 @@ class Solver(EqualOutputs):
         super().__init__(it, setup.axis, setup.processes)
         self.facts.several = setup.several
         self.facts.apart = setup.processes and not setup.own
+        self.facts.own = setup.own and setup.some is None
         self.guarded = setup.guarded
         self.blocked = {site: self.facts.blocked(site) for site in it.sites}
         self.result_of: dict[Reason | Blocker, str] = {}  # what a declaration calls the output that a reason is about
