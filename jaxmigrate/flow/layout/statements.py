@@ -17,6 +17,7 @@ from jaxmigrate.flow.layout import (
     expressions,
     frames,
     jaxline,
+    loops_that_run,
     named_functions,
     projections,
 )
@@ -196,6 +197,7 @@ def _loop(it: Interpreter, node: ast.For | ast.AsyncFor | ast.While, frame: Fram
     if not isinstance(node, ast.While):
         item = projections.element(it, it.evaluate(node.iter, frame), node.iter, frame)
     exits: list[Env] = []
+    end: Env | None = None
     for _ in range(12):
         head = dict(frame.env) if frame.env is not None else None
         if head is None:
@@ -224,6 +226,7 @@ def _loop(it: Interpreter, node: ast.For | ast.AsyncFor | ast.While, frame: Fram
             node,
             frame.module,
         )
+    loops_that_run.leave(it, node, end, frame)
     endless = isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and bool(node.test.value)
     if endless:
         frame.env = None

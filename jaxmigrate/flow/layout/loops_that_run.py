@@ -1,0 +1,133 @@
+"""Loops within loops that have run when a name is read behind them: else the name would have no value, and raise.
+
+    for epoch in range(epochs):
+        for batch in range(steps):
+            state, metrics = p_step(state, batch)
+        metrics = unreplicate(metrics)
+
+Were `steps` zero, `metrics` would have no value in the first epoch; as it is the same in each epoch, what `unreplicate`
+gets is never what it gave. Where the loop goes through something else, a reader takes that for granted.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator
+
+from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.model import Env, Frame
+from jaxmigrate.flow.layout.values import Mixed, is_tracked
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.scopes import Binding, Scope
+from jaxmigrate.program.trust import Assumption
+from jaxmigrate.program.values import External
+
+LOOPS = ast.For | ast.AsyncFor | ast.While
+NUMBERS = ast.Add | ast.Sub | ast.Mult | ast.FloorDiv
+DEEPEST = 4  # `steps = n // size`
+
+
+def leave(it: Interpreter, node: ast.For | ast.AsyncFor | ast.While, end: Env | None, frame: Frame) -> None:
+    """Gives the names that a loop leaves the values that its body gives them, where it has run when they are read."""
+    if not isinstance(node, ast.For) or end is None or frame.env is None:
+        return
+    outer = _outermost(node, frame.module)
+    for name in [n for n, value in frame.env.items() if outer is not None and isinstance(value, Mixed)]:
+        made = end.get(name)
+        if made is None or isinstance(made, Mixed) or not is_tracked(made) or not _is_set_by(name, node, frame):
+            continue
+        if outer is not None and _has_rounds_of(node.iter, outer, frame.module, it):
+            frame.env[name] = made
+        elif it.trust.likely:
+            says = f"the loop over `{ast.unparse(node.iter)}` runs at least once"
+            it.lean([made], Assumption("likely", "equal", "", says, frame.module, node))
+            frame.env[name] = made
+
+
+def _outermost(node: ast.AST, module: Module) -> ast.For | ast.AsyncFor | ast.While | None:
+    """The loop of the same function or module that has a loop in it, and is itself in none."""
+    found = None
+    above = module.table.parents.get(node)
+    while above is not None and not isinstance(above, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        if isinstance(above, ast.ClassDef):
+            return None
+        found = above if isinstance(above, LOOPS) else found
+        above = module.table.parents.get(above)
+    return found
+
+
+def _is_set_by(name: str, loop: ast.For, frame: Frame) -> bool:
+    """Whether a name has no value before the body of a loop gives it one: all else that assigns it reads it first."""
+    scope, module = frame.scope, frame.module
+    if hasattr(builtins, name) or any(name in one.outer_names for one in module.table.own_scope.values()):
+        return False
+    inside = {one for statement in loop.body for one in ast.walk(statement)}
+    return all(b.node in inside or _reads_first(b, module) for b in scope.bindings.get(name, ()))
+
+
+def _reads_first(binding: Binding, module: Module) -> bool:
+    """Whether an assignment gives a name what comes of its own value: `m = unreplicate(m)`, `m = m[0]`."""
+    value = binding.value
+    if value is None or binding.kind != "assign" or binding.path:
+        return False
+    if not isinstance(module.table.parents.get(value), ast.Assign):
+        return False
+    match value:
+        case ast.Call(args=args):
+            return any(isinstance(one, ast.Name) and one.id == binding.name for one in args)
+        case ast.Subscript(value=ast.Name(id=name)):
+            return name == binding.name
+    return False
+
+
+def _has_rounds_of(over: ast.expr, outer: ast.AST, module: Module, it: Interpreter) -> bool:
+    """Whether what a loop goes through has as many elements in each round of the loop around it."""
+    match over:
+        case ast.Call(func=func, args=[first, *rest]):
+            name = _name(it, func, module)
+            if name == "builtins.range":
+                return all(_is_same_number(one, outer, module, it) for one in (first, *rest))
+            goes_through = name == "builtins.enumerate" or name.partition(".")[0] == "tqdm"
+            return goes_through and _has_rounds_of(first, outer, module, it)
+    return False
+
+
+def _is_same_number(node: ast.expr, outer: ast.AST, module: Module, it: Interpreter, depth: int = DEEPEST) -> bool:
+    """Whether an expression is a number that does not change while a loop runs."""
+    match node:
+        case ast.Constant(value=int()):
+            return True
+        case ast.BinOp(left=left, op=op, right=right) if isinstance(op, NUMBERS):
+            return all(_is_same_number(one, outer, module, it, depth) for one in (left, right))
+        case ast.Name(id=name) if depth > 0 and node in module.table.scope_of:
+            holder = module.table.scope_of[node].lookup(name)
+            return holder is not None and all(
+                _is_kept(b, outer, module, it, depth) for b in _bound(holder, name, module)
+            )
+    return False
+
+
+def _bound(holder: Scope, name: str, module: Module) -> Iterator[Binding | None]:
+    """What gives a name its value; None where another function may as well."""
+    if any(name in one.outer_names for one in module.table.own_scope.values()):
+        yield None
+    yield from holder.bindings.get(name, [None])
+
+
+def _is_kept(binding: Binding | None, outer: ast.AST, module: Module, it: Interpreter, depth: int) -> bool:
+    """Whether a binding gives a name one value for all rounds of a loop: before it, or by what does not change."""
+    if binding is None:
+        return False
+    above: ast.AST | None = binding.node
+    while above is not None and above is not outer:
+        above = module.table.parents.get(above)
+    if above is None:
+        return binding.kind in ("assign", "param")
+    same = binding.kind == "assign" and not binding.path and binding.value is not None
+    return same and binding.value is not None and _is_same_number(binding.value, outer, module, it, depth - 1)
+
+
+def _name(it: Interpreter, func: ast.expr, module: Module) -> str:
+    value = it.resolver.value(func, module)
+    return value.name if isinstance(value, External) else ""

@@ -1,0 +1,31 @@
+"""Metrics that have a value before the first epoch, of which none may have a step: they are no device's, but a vector."""
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax.training.common_utils import shard
+
+
+def train_step(w, x):
+    grad = jax.grad(lambda w: jnp.mean((x @ w - 1) ** 2))(w)
+    grad = jax.lax.pmean(grad, axis_name="batch")
+    return w - 0.1 * grad, grad
+
+
+p_train_step = jax.pmap(train_step, axis_name="batch")
+
+
+def main(steps, grad=None):
+    data = np.sin(np.arange(48, dtype=np.float32)).reshape(16, 3)
+    w = jnp.stack([jnp.zeros(3)] * 8)
+    if grad is None:
+        grad = jnp.arange(12.0).reshape(4, 3)
+    told = []
+    for epoch in range(2):
+        for step in range(steps):
+            w, grad = p_train_step(w, shard(data + step))
+        grad = grad[0]
+        told.append(np.asarray(grad))
+    return told
+
+
+RESULT = [main(0), main(2, jnp.ones(3))]
