@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from jaxmigrate.flow.facts import Facts
@@ -13,6 +13,7 @@ from jaxmigrate.flow.variance.lattice import OF_EQUAL
 from jaxmigrate.flow.variance.suspicion import words
 from jaxmigrate.program.collectives import PMAPS, SHARD_MAPS
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.scopes import FunctionNode
 from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import External
 
@@ -83,13 +84,21 @@ def _divided(facts: Facts) -> Iterator[Miscounted]:
         for one in reading.reductions
         if one.name == SUM and any(v.gradient or OF_EQUAL in v.marks for v in (one.operand, *(one.operand.parts or ())))
     ]
-    for module in {found.function.module: None for found in summing}:
+    bodies = {
+        found.function.node: found.function.module
+        for found, reading in facts.readings
+        if found.name in PMAPS | SHARD_MAPS and any(one.name == SUM for one in reading.reductions)
+    }
+    modules = {found.function.module: None for found in summing}
+    for module in {**modules, **dict.fromkeys(bodies.values())}:
         for call in module.table.calls if "local_device_count" in module.text else ():
+            if module not in modules and not _is_in(call, bodies, module):
+                continue
             above = module.table.parents.get(call)
             divides = isinstance(above, ast.BinOp) and isinstance(above.op, ast.Div) and above.right is call
             if not isinstance(above, ast.BinOp) or not divides:
                 continue
-            within = getattr(module.table.function_of(call), "name", "")
+            within = _name_around(call, module)
             if LOSS.search(f"{ast.unparse(above.left)} {within}".lower()) is None:
                 continue
             if facts.resolver.value(call.func, module) == LOCAL:
@@ -136,3 +145,19 @@ def _meaning(node: ast.expr, module: Module, facts: Facts) -> object:
     """The function that a number comes from."""
     held = _held(node, module, facts)
     return facts.resolver.value(held.func, module) if isinstance(held, ast.Call) and not held.args else None
+
+
+def _is_in(node: ast.AST, functions: Mapping[FunctionNode, Module], module: Module) -> bool:
+    """Whether an expression stands in one of these functions, or in one within."""
+    function = module.table.function_of(node)
+    while function is not None and function not in functions:
+        function = module.table.function_of(module.table.parents[function])
+    return function is not None
+
+
+def _name_around(node: ast.AST, module: Module) -> str:
+    """The name of the innermost function around that has one."""
+    function = module.table.function_of(node)
+    while isinstance(function, ast.Lambda):
+        function = module.table.function_of(module.table.parents[function])
+    return "" if function is None else function.name

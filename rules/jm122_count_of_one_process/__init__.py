@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
+from jaxmigrate.flow.batch_sizes import mistaken_batches
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.process_counts import miscounted
 
@@ -13,5 +14,9 @@ CODE = "JM122"
 
 def check(facts: Facts) -> Iterator[Finding]:
     """Divisions by `local_device_count` of what is summed over all, and other counts that are right on one process."""
-    for one in miscounted(facts):
+    told = set()
+    for one in (*miscounted(facts), *mistaken_batches(facts)):
+        if one.node in told:
+            continue
+        told.add(one.node)
         yield from facts.finding(one.module, one.node, CODE, one.message)
