@@ -18,10 +18,11 @@ from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.library import last_names, named
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.once import once
 from jaxmigrate.program.order import reaching
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Binding, positional_names
-from jaxmigrate.program.syntax import last_name
+from jaxmigrate.program.syntax import calls_of, last_name
 from jaxmigrate.program.trees import TREE_MAP_NAMES
 from jaxmigrate.program.values import Class, External, Function, Parameter
 from jaxmigrate.records import made, record
@@ -35,6 +36,13 @@ UPDATES = frozenset({"replace", "_replace", "unfreeze", "freeze", "copy"})
 STEPS = re.compile(r"^(global_|num_)?(step|iteration|epoch)s?$")
 NUMBERS = re.compile(r"\.(array|asarray|float\d+|bfloat16|u?int\d+)$")
 STACKING = re.compile("replicat|shard|pmap|vmap|stack|broadcast|split|tile|repeat|device")
+
+INITIALISING = re.compile(
+    r"^_?(create|init|initiali[sz]e|make|build|get_initial)_(\w+_)?(train_?state|state|params|variables)$"
+)
+OWN_INIT = re.compile(r"def init\(\s*self")
+SPREADS = re.compile("replicat|device_put|pmap")
+SPREADING = re.compile("replicat|shard|pmap|vmap|stack|broadcast|tile|local_device|device_put")
 
 
 class Axis(NamedTuple):
@@ -83,10 +91,13 @@ class DeviceAxes:
         match node:
             case ast.Name():
                 return self._name(node, module, given, depth)
+            case ast.Attribute(value=ast.Name(id="self"), attr=attr):
+                return self._own(attr, node, module, depth)
             case ast.Attribute(value=owner):
-                return self._of(owner, module, given, depth) if _is_field(owner) else None
+                followed = _is_field(owner) and not _is_set(node, module)
+                return self._of(owner, module, given, depth) if followed else None
             case ast.Subscript(value=owner, slice=ast.Constant(value=str())):
-                return self._of(owner, module, given, depth + 1)
+                return None if _is_set(node, module) else self._of(owner, module, given, depth + 1)
             case ast.Subscript(value=owner, slice=ast.Constant(value=0)):
                 held = self._of(owner, module, given, depth + 1)
                 alone = held is not None and held.stacked and not isinstance(owner, ast.Call)
@@ -99,6 +110,28 @@ class DeviceAxes:
             case ast.Call():
                 return self._call(node, module, given, depth)
         return None
+
+    def _own(self, attr: str, node: ast.Attribute, module: Module, depth: int) -> Axis | None:
+        """What an object's attribute is first, where only its class sets it; steps give it back as they got it."""
+        cls = _class_around(node, module)
+        stores = [one for one in module.table.attributes if one.attr == attr]
+        if cls is None or not stores or any(_class_around(one.node, module) is not cls for one in stores):
+            return None
+        others = (one for one in self.resolver.project.named if one is not module)
+        if any(attr in one.text and re.search(rf"\.{attr}\b\s*(=(?!=)|,.*=)", one.text) for one in others):
+            return None
+        places = (one for one in ast.walk(cls) if isinstance(one, ast.Attribute) and one.attr == attr)
+        known = {one.node for one in stores}
+        for statement in {module.table.statement_of(one) for one in places if isinstance(one.ctx, ast.Store)}:
+            if statement not in known and not self._is_step(statement, attr):
+                return None
+        first = [one for one in stores if not self._is_step(one.node, attr)]
+        return _common(self._of(one.value, module, NOTHING, depth + 1) for one in first)
+
+    def _is_step(self, statement: ast.AST | None, attr: str) -> bool:
+        """Whether a map gives an attribute back that it was given: `self.state = self.step(self.state, batch)`."""
+        value = statement.value if isinstance(statement, ast.Assign) else None
+        return isinstance(value, ast.Call) and value in self.stepped and f".{attr}" in ast.unparse(value)
 
     def _is_tuple(self, node: ast.expr, module: Module) -> bool:
         """Whether a name may hold all that a map gives, of which `[0]` is the first result."""
@@ -200,7 +233,7 @@ class DeviceAxes:
     def _gives_alike(self, call: ast.Call, module: Module) -> bool:
         """Whether all parts of what a call gives are alike: a pmap's results, or the parts of a key."""
         callee = self._callee(call, module)
-        return call in self.stepped or callee == "jax.random.split" or callee in REPLICATES
+        return call in self.stepped or callee == "jax.random.split" or callee in REPLICATES or _is_loaded(call)
 
     def _part(
         self, value: ast.expr, path: tuple[int | str, ...], module: Module, given: Given, depth: int
@@ -258,17 +291,44 @@ class DeviceAxes:
 
     def _made(self, call: ast.Call, module: Module, given: Given, depth: int) -> Axis | None:
         """What a network or an optimiser initialises, a train state, and what a function of the program returns."""
+        if _is_loaded(call):
+            return Axis(False, module, call)
+        if self._is_compiled_init(call, module):
+            passed = [*call.args, *(k.value for k in call.keywords)]
+            return _common(self._of(one, module, NOTHING, depth + 1) for one in passed)
         if self._makes_state(call, module):
             return self._of_parts(call, module, given, depth)
         if last_name(call.func) == "empty" and not call.args and self._is_of(call, module, METRICS):
             return Axis(False, module, call)
-        if last_name(call.func) == "init" and isinstance(call.func, ast.Attribute) and call.args:
+        own = last_name(call.func) == "init" and isinstance(call.func, ast.Attribute) and call.args
+        if own and not (_has_spreading_inits(self.resolver) and not self._callee(call, module)):
             return self._of(call.args[0], module, given, depth + 1)  # a key, or parameters
         answers = []
         for function, inner in self._called(call, module, given, depth):
             returns = [one for one in returned_by(function.node) if one is not None]
             answers += [self._of(one, function.module, inner, depth + 1) for one in returns] or [None]
-        return _common(answers) if answers else None
+        found = _common(answers) if answers else None
+        return Axis(False, module, call) if found is None and self._initialises(call, module) else found
+
+    def _initialises(self, call: ast.Call, module: Module) -> bool:
+        """Whether a call makes a first state by the name of what it calls, and nothing in sight of it spreads that."""
+        if not INITIALISING.search(last_name(call.func)) or STACKING.search(ast.unparse(call).lower()):
+            return False
+        values = self.resolver.values(call.func, module)
+        if not all(isinstance(one, External | Function | Parameter) for one in values):
+            return False
+        functions = [one for one in values if isinstance(one, Function)]
+        inner = [
+            made for one in functions for c in calls_of(one.node) for made in self.resolver.values(c.func, one.module)
+        ]
+        functions += [one for one in inner if isinstance(one, Function)]
+        return not any(SPREADING.search(ast.unparse(one.node).lower()) for one in functions)
+
+    def _is_compiled_init(self, call: ast.Call, module: Module) -> bool:
+        """Whether what `jit` makes of a function is called that initialises by its name: `jax.jit(tx.init)(params)`."""
+        if not call.args or not isinstance(made := call.func, ast.Call) or self._callee(made, module) != "jax.jit":
+            return False
+        return bool(made.args) and last_name(made.args[0]) == "init" and isinstance(made.args[0], ast.Attribute)
 
     def _makes_state(self, call: ast.Call, module: Module) -> bool:
         if last_name(call.func) not in ("create", TRAIN_STATE) and TRAIN_STATE not in last_name(call.func):
@@ -317,6 +377,20 @@ class DeviceAxes:
         return found
 
 
+@once
+def _has_spreading_inits(resolver: Resolver) -> bool:
+    """Whether a method of the program is called `init` in a module that spreads what such methods make."""
+    texts = [module.text for module in resolver.project.named if OWN_INIT.search(module.text)]
+    return any(SPREADS.search(text) for text in texts)
+
+
+def _class_around(node: ast.AST | None, module: Module) -> ast.ClassDef | None:
+    """The innermost class that something stands in."""
+    while node is not None and not isinstance(node, ast.ClassDef):
+        node = module.table.parents.get(node)
+    return node
+
+
 def _is_number_made(call: ast.Call, name: str) -> bool:
     """Whether a call makes an array of one number: `jnp.array(0)`, `jnp.float32(1e-3)`, `jnp.zeros(())`."""
     first = call.args[0] if call.args else None
@@ -326,6 +400,11 @@ def _is_number_made(call: ast.Call, name: str) -> bool:
         return isinstance(first, ast.Tuple) and not first.elts
     plain = isinstance(first, ast.Constant) and isinstance(first.value, int | float)
     return plain and (NUMBERS.search(name) is not None)
+
+
+def _is_loaded(call: ast.Call) -> bool:
+    """Whether a call loads a trained model, as it was saved."""
+    return last_name(call.func) == "from_pretrained" and isinstance(call.func, ast.Attribute)
 
 
 def _target(call: ast.Call) -> ast.expr | None:
@@ -340,6 +419,23 @@ def _is_renewed(binding: Binding, name: str, module: Module) -> bool:
     given = [*call.args, *(k.value for k in call.keywords)] if isinstance(call, ast.Call) else []
     renewed = any(isinstance(one, ast.Name) and one.id == name for one in given)
     return renewed and module.table.loop_of(binding.node) is not None
+
+
+def _is_set(part: ast.Attribute | ast.Subscript, module: Module) -> bool:
+    """Whether a part of a value is given another somewhere: `params["vae"] = replicate(params["vae"])`."""
+    owner = part.value
+    for other in module.table.named.get(owner.id, ()) if isinstance(owner, ast.Name) else ():
+        above = module.table.parents.get(other)
+        match above, part:
+            case ast.Attribute(attr=one, ctx=ast.Store()), ast.Attribute(attr=another):
+                found = one == another
+            case ast.Subscript(slice=ast.Constant(one), ctx=ast.Store()), ast.Subscript(slice=ast.Constant(another)):
+                found = one == another
+            case _:
+                found = False
+        if found:
+            return True
+    return False
 
 
 def _is_field(owner: ast.expr) -> bool:

@@ -48,6 +48,9 @@ from jaxmigrate.program.syntax import by_last_name
 from jaxmigrate.program.values import Application, External, Function, Partial, Value
 from jaxmigrate.records import replace
 
+ANY_FUNCTION = ast.Lambda(
+    ast.arguments([], [ast.arg(f"argument{n}") for n in range(16)], None, [], [], None, []), ast.Constant(None)
+)
 SHARING = COMMUNICATING - named("spreading")  # after which devices may have the same
 BY_KEYWORD = -1
 SENDING = "remote_copy"  # of Pallas, from one device to another
@@ -169,6 +172,15 @@ class Facts:
         known = {one.application.node for one in self._direct_maps}
         passed = [(made, at) for made, at in self._passed_maps if made.node is at or made.node not in known]
         return [*self._direct_maps, *(found for made, at in passed for found in self._made_by(made, at))]
+
+    @cached_property
+    def opaque_pmaps(self) -> list[DeviceMap]:
+        """The pmaps of functions that are not in sight, which take any arguments."""
+        known = {one.application.node for one in self.all_maps}
+        unknown = [(one, one.callee) for one in self._unknown_maps if one.node not in known]
+        found = [(one, callee.name) for one, callee in unknown if isinstance(callee, External) and callee.name in PMAPS]
+        each = ((one, name, Function(one.module, ANY_FUNCTION)) for one, name in found)
+        return [DeviceMap(name, one, function, None, function) for one, name, function in each]
 
     @cached_property
     def _direct_maps(self) -> list[DeviceMap]:
@@ -327,7 +339,8 @@ class Facts:
         """Which arrays of the host's code have an axis of devices."""
         others: dict[ast.Call, list[frozenset[int] | None]] = {}
         homes: dict[ast.Call, Module] = {}
-        for found in self.all_maps if any(one.name in PMAPS for one in self.all_maps) else ():
+        maps = [*self.all_maps, *self.opaque_pmaps]
+        for found in maps if any(one.name in PMAPS for one in maps) else ():
             for call, module in self.calls_of(found):
                 if self._is_unmapped(call, module, found):
                     continue

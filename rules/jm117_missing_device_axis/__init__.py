@@ -10,16 +10,20 @@ from jaxmigrate.flow.axes import Step
 from jaxmigrate.flow.device_axis import Axis
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.readings import unmapped
+from jaxmigrate.flow.unspread_batches import called_replicas, unspread
+from jaxmigrate.flow.variance.run import KEY
 from jaxmigrate.program.collectives import PMAPS
 from jaxmigrate.program.modules import Module
 
 CODE = "JM117"
+AS_LOADED = "it comes from its loader as it is"
+BY_NAME = "nothing replicates it, as its name says"
 
 
 def check(facts: Facts) -> Iterator[Finding]:
     """Arguments that a pmap splits over devices, and that were initialised, or taken from one device, as they are."""
     told: set[ast.expr] = set()
-    for found in facts.all_maps:
+    for found in (*facts.all_maps, *facts.opaque_pmaps):
         if found.name not in PMAPS:
             continue
         shared = unmapped(found, facts.resolver)
@@ -30,6 +34,17 @@ def check(facts: Facts) -> Iterator[Finding]:
                 if part not in told and not module.is_test:
                     told.add(part)
                     yield from _finding(part, module, axis, facts)
+    for found_by, why, of_other in (
+        (unspread, AS_LOADED, "another of this loader"),
+        (called_replicas, BY_NAME, "another"),
+    ):
+        for one in found_by(facts):
+            if one.node not in told:
+                told.add(one.node)
+                text = ast.unparse(one.node)[:40]
+                message = f"pmap takes a slice of {text} for each device, but {why}: write {one.by}({text})"
+                way = (Step(one.module, one.divided, f"{of_other} has one from here"),)
+                yield from facts.finding(one.module, one.node, CODE, message, way)
 
 
 def _parts(given: ast.expr, module: Module, facts: Facts) -> Iterator[tuple[ast.expr, Axis]]:
@@ -42,8 +57,8 @@ def _parts(given: ast.expr, module: Module, facts: Facts) -> Iterator[tuple[ast.
 
 def _finding(part: ast.expr, module: Module, axis: Axis, facts: Facts) -> Iterator[Finding]:
     text = ast.unparse(part)[:40]
-    message = (
-        f"pmap takes a slice of {text} for each device, but it has no axis of devices: write "
-        f"flax.jax_utils.replicate({text}), or None for it in in_axes"
-    )
+    way = f"flax.jax_utils.replicate({text}), or None for it in in_axes"
+    if KEY.search(text):
+        way = f"jax.random.split({text}, jax.local_device_count())"
+    message = f"pmap takes a slice of {text} for each device, but it has no axis of devices: write {way}"
     yield from facts.finding(module, part, CODE, message, (Step(axis.module, axis.node, "made here"),))
