@@ -12,7 +12,7 @@ from jaxmigrate.flow.mapped_calls import JITS, may_come_from
 from jaxmigrate.flow.readings import is_scan
 from jaxmigrate.flow.wrappers import before_compiling, unwrapped
 from jaxmigrate.program.collectives import PMAPS, argument
-from jaxmigrate.program.functions import own_statements, returned_by
+from jaxmigrate.program.functions import is_static, own_statements, returned_by
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.syntax import last_name
@@ -20,6 +20,7 @@ from jaxmigrate.program.values import Application, Constant, External, Function,
 
 METADATA = frozenset({"shape", "dtype", "ndim", "size", "sharding", "is_deleted", "aval"})
 UPDATES = frozenset({"replace", "_replace", "apply_gradients", "apply_updates", "map", "tree_map", "pmean"})
+OPTIONS = ("donate_argnums", "donate_argnames")
 TRACING = frozenset({"jit", "pmap", "shard_map", "smap", "vmap", "scan", "while_loop", "fori_loop", "cond", "grad"})
 FIELDS = re.compile("param|weight|variables|stats|opt_state|ema$|ema_|momentum|grads?$|rng|key$")
 _LEAVES = ast.Return | ast.Raise | ast.Continue | ast.Break
@@ -78,19 +79,53 @@ def _donated(call: ast.Call, module: Module, resolver: Resolver) -> Iterator[tup
         return
     if not may_come_from(call.func, module, resolver.project, "donate_arg"):
         return
-    value = before_compiling(resolver.value(call.func, module))
-    value = unwrapped(value, resolver) if isinstance(value, Application) else value
-    if not isinstance(value, Application) or not isinstance(value.callee, External):
-        return
-    if value.callee.name in JITS | PMAPS:
+    made = [before_compiling(one) for one in resolver.values(call.func, module)]
+    made = [unwrapped(one, resolver) if isinstance(one, Application) else one for one in made]
+    for value in made[:1]:
+        if not isinstance(value, Application) or not isinstance(value.callee, External):
+            return
+        if value.callee.name not in JITS | PMAPS or not all(_donates_alike(one, value, resolver) for one in made[1:]):
+            return
         for number, one in _given_away(call, value, resolver):
             gives = _gives_back(value, number, resolver)
             for given in one.elts if isinstance(one, ast.Tuple) else [one]:
                 name = dotted(given)
                 if not name or _is_numpy(given, module, resolver):
                     continue
-                if gives or _is_renewed(call, name, module) or _is_rebuilt(value, given, module, resolver):
+                other = _held_before(given, call, module)
+                renewed = any(_is_renewed(call, one, module) for one in (name, other) if one)
+                if gives or renewed or _is_rebuilt(value, given, module, resolver):
                     yield name, value.callee.name in PMAPS
+
+
+def _donates_alike(value: Value, other: Application, resolver: Resolver) -> bool:
+    """Whether what else a call may call, as `jit` on one device and `pmap` on several, donates the same arguments."""
+    if not isinstance(value, Application) or not isinstance(value.callee, External):
+        return False
+    same = (_listed(value, word, resolver) == _listed(other, word, resolver) for word in OPTIONS)
+    return value.callee.name in JITS | PMAPS and all(same)
+
+
+def _held_before(given: ast.expr, call: ast.Call, module: Module) -> str:
+    """The attribute that an argument is another name of: `old = self.params; self.params = step(old, batch)`."""
+    if not isinstance(given, ast.Name):
+        return ""
+    for statement in reversed(_statements_before(call, module)):
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Attribute() as held) if name == given.id:
+                return dotted(held)
+        if _binds(statement, given.id):
+            return ""
+    return ""
+
+
+def _statements_before(call: ast.Call, module: Module) -> Sequence[ast.stmt]:
+    """The statements of the block of a call that stand before it."""
+    node: ast.AST = call
+    while not isinstance(node, ast.stmt):
+        node = module.table.parents[node]
+    block = _block_of(node, module.table.parents.get(node))
+    return block[: block.index(node)] if block is not None else ()
 
 
 def _is_traced(node: ast.AST, module: Module) -> bool:
@@ -116,7 +151,8 @@ def _given_away(call: ast.Call, made: Application, resolver: Resolver) -> Iterat
     numbers, words = _listed(made, "donate_argnums", resolver), _listed(made, "donate_argnames", resolver)
     function, skip = _mapped(made, resolver)
     names = function.passed_names()[skip:] if function is not None else []
-    for number, one in enumerate(itertools.takewhile(_is_plain, call.args)):
+    first = 1 if function is not None and _is_method_of(call, made, function) else 0
+    for number, one in enumerate(itertools.takewhile(_is_plain, call.args), first):
         if number in numbers or (number < len(names) and names[number] in words):
             yield number, one
     for keyword in call.keywords:
@@ -124,6 +160,15 @@ def _given_away(call: ast.Call, made: Application, resolver: Resolver) -> Iterat
         by_number = number in numbers and isinstance(made.callee, External) and made.callee.name in JITS
         if number >= 0 and (by_number or keyword.arg in words):
             yield number, keyword.value
+
+
+def _is_method_of(call: ast.Call, made: Application, function: Function) -> bool:
+    """Whether a method that its decorator compiles is called on its object, which is the first argument then."""
+    node = function.node
+    if isinstance(node, ast.Lambda) or not isinstance(call.func, ast.Attribute) or function.receiver is not None:
+        return False
+    in_class = isinstance(function.module.table.parents.get(node), ast.ClassDef)
+    return in_class and made.node in (node, *node.decorator_list) and not is_static(node)
 
 
 def _is_plain(node: ast.expr) -> bool:
@@ -149,7 +194,20 @@ def _is_renewed(call: ast.Call, name: str, module: Module) -> bool:
     renewed = {name, f"new_{last}", f"next_{last}", f"{last}_new", f"updated_{last}"}
     if name in own or not names.isdisjoint(renewed):
         return True
+    if _is_moved_to(name, names, statement, module):
+        return True
     return len(names) == 1 and _is_taken_from(names.pop(), renewed, statement, module)
+
+
+def _is_moved_to(name: str, made: set[str], statement: ast.AST | None, module: Module) -> bool:
+    """Whether a part of what a call gives takes the name of an argument further down: `out, _ = f(x); x = out`."""
+    block = _block_of(statement, module.table.parents.get(statement)) if statement is not None else None
+    after = block[block.index(statement) + 1 :] if block is not None and isinstance(statement, ast.stmt) else ()
+    stores = (one for node in after for one in ast.walk(node) if isinstance(one, ast.Assign))
+    return any(
+        isinstance(one.value, ast.Name) and one.value.id in made and any(dotted(t) == name for t in one.targets)
+        for one in stores
+    )
 
 
 def _is_taken_from(whole: str, renewed: set[str], statement: ast.AST | None, module: Module) -> bool:
@@ -220,7 +278,7 @@ def _aliases(name: str, call: ast.Call, module: Module, resolver: Resolver, *, m
                         yield alias
             if _binds(statement, name):
                 return
-        if moves or not isinstance(parent, ast.For | ast.While):
+        if not isinstance(parent, ast.With) and (moves or not isinstance(parent, ast.For | ast.While)):
             return
         node = parent
 
@@ -353,6 +411,8 @@ def _is_rebound_at_times(statements: Sequence[ast.stmt], name: str) -> bool:
     `if isfinite(loss): state = new_state`: on the other way the loop goes on with what was donated.
     """
     binding = [one for one in statements if _binds(one, name)]
+    if len(binding) == 1 and isinstance(binding[0], ast.Assign):
+        return any(_goes_round(one) for one in statements[: statements.index(binding[0])])
     if len(binding) != 1 or not isinstance(binding[0], ast.If):
         return False
     ways = (binding[0].body, binding[0].orelse)
@@ -363,6 +423,11 @@ def _is_rebound_at_times(statements: Sequence[ast.stmt], name: str) -> bool:
     before = statements[: statements.index(binding[0])]
     leaves = any(isinstance(inner, ast.Continue) for one in before for inner in ast.walk(one))
     return len(kept) == len(renewed) == 1 and not ends and not leaves and "donate" not in ast.unparse(binding[0].test)
+
+
+def _goes_round(statement: ast.stmt) -> bool:
+    """Whether a statement goes on with the next round of a loop under a condition."""
+    return isinstance(statement, ast.If) and isinstance(statement.body[-1], ast.Continue) and not statement.orelse
 
 
 def _read_in(statement: ast.stmt, name: str) -> ast.expr | None:
