@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import Step, shown
 from jaxmigrate.flow.facts import AXES, AXES_ARGUMENT, Facts, Place
 from jaxmigrate.flow.halves import around_common_means, own_means_beside_common
+from jaxmigrate.flow.mapped_blocks import bodies
 from jaxmigrate.flow.norm_layers import unlike_layers
 from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.synchronised import averages_statistics, unsynchronised
@@ -38,13 +40,22 @@ def check(facts: Facts) -> Iterator[Finding]:
 
 
 def _halves(facts: Facts) -> Iterator[Finding]:
-    """Statistics of a device's own beside others, of the same values, that are those of all devices."""
+    """Statistics of a device's own beside others, of the same values, that are those of all devices.
+
+    Those of features that are split are told by JM114.
+    """
+
+    @cache
+    def of_blocks() -> set[ast.AST | None]:
+        return {part.module.table.function_of(part.node) for _, _, _, body in bodies(facts) for part in body.parts}
 
     def find(_: DeviceMap, reading: Reading) -> Iterator[Place]:
         for module, node in around_common_means(reading):
+            if module.table.function_of(node) in of_blocks():
+                continue
             message = (
                 f"the mean is that of all devices along {AXES}, and these squares are averaged on each device alone: "
-                f"write jax.lax.pmean(..., {AXES_ARGUMENT}) around them, too"
+                f"write jax.lax.pmean(..., {AXES_ARGUMENT}) around them, too, or psum where sums are divided later"
             )
             yield Place(module, node, message)
         for module, node in own_means_beside_common(reading):
@@ -79,7 +90,10 @@ def _never_averaged(facts: Facts) -> Iterator[Finding]:
     if not any(reading.statistics for _, reading in facts.readings):
         return iter(())
     texts = [module.text for module in facts.resolver.project.named]
-    if not any("batch_stats" in text for text in texts) or not any("BatchNorm" in text for text in texts):
+    linen, haiku = (any(word in text for text in texts) for word in ("batch_stats", "transform_with_state"))
+    if not (linen or haiku) or not any("BatchNorm" in text for text in texts):
+        return iter(())
+    if not linen and any("cross_replica_axis" in text for text in texts):
         return iter(())
     if not any(ONE_DEVICE.search(text) for text in texts if any(word in text for word in KEEPS)):
         return iter(())

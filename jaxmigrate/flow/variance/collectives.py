@@ -50,7 +50,7 @@ def call(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame
         return _index(run, over)
     if arguments.rest is not None:
         return unsure(union(arguments.all()))
-    grouped = "axis_index_groups" in arguments.named and not _is_none(arguments.named["axis_index_groups"])
+    grouped = "axis_index_groups" in arguments.named and not _is_whole(run, arguments.named["axis_index_groups"])
     full = not grouped and over is not None and run.axes <= over and None not in run.shadowed
     apart = over is not None and not (over & run.axes) and None not in run.shadowed
     run.sent += name not in REDUCTIONS
@@ -109,8 +109,11 @@ def _names(value: AbstractValue, *, symbols: bool) -> tuple[str, ...] | None:
     return names if all(isinstance(n, str) for n in names) else None
 
 
-def _is_none(value: AbstractValue) -> bool:
-    return value.static == Constant(None)
+def _is_whole(run: Run, groups: AbstractValue) -> bool:
+    """Whether there are no groups, which a layer's setting says when nothing is told it, as a rule."""
+    return groups.static == Constant(None) or (
+        run.mode.unmapped and groups.parts is None and not isinstance(groups.static, Constant)
+    )
 
 
 def _index(run: Run, over: frozenset[str] | None) -> AbstractValue:

@@ -50,6 +50,7 @@ NORMED = "the norm of a device's own gradients"  # and where
 RESIZED = "gradients that a norm of a device's own has changed"
 STEPPED = "made of gradients that are reduced"
 SPREAD = "a variance of what one device has"  # and where
+COMMON_SQUARE = "the square of a mean over the devices"
 OWN_MEAN = "a mean of what one device has"
 DEVIATION = "how far each lies from such a mean"
 MEAN_SPREAD = "a mean over the devices of variances"  # and where

@@ -70,6 +70,7 @@ NO_DRAW = re.compile(
 )
 UPDATE = re.compile(r"(^|_)update(_fn|_fun)?$")
 OPTIMIZER = re.compile(r"opt(im|$|s$|_)|(^|_)tx$", re.IGNORECASE)
+WITH_STATE, WITHOUT_KEY = "haiku.transform_with_state", "haiku.without_apply_rng"
 Method_ = Callable[[Run, AbstractValue, Arguments, "ast.Call | None", "Frame | None"], AbstractValue]
 
 
@@ -155,8 +156,7 @@ def _unseen(
     if name == "update" and len(list(arguments.all())) > 1:
         updated = _updated(result, arguments)
         result = tuple_of([updated, means.applied(updated)])
-    elif "mutable" in arguments.named and arguments.named["mutable"].static != Constant(False):
-        statistics = _statistics(result, arguments)
+    elif (statistics := _statistics(run, name, receiver, result, arguments)) is not None:
         if STATISTICS in statistics.marks and node is not None and frame is not None and not run.quiet():
             run.reading.statistics.append((frame.module, node))
         result = tuple_of([result, statistics])
@@ -186,12 +186,28 @@ def _of_array(
     return row_of_block(result) if name == "squeeze" and is_first_axis(arguments.find(0, "axis")) else result
 
 
-def _statistics(result: AbstractValue, arguments: Arguments) -> AbstractValue:
-    """What `apply(..., mutable=["batch_stats"])` gives beside its output."""
+def _statistics(
+    run: Run, name: str, receiver: AbstractValue, result: AbstractValue, arguments: Arguments
+) -> AbstractValue | None:
+    """What `apply(..., mutable=["batch_stats"])` gives beside its output, or haiku's `apply(params, state, ...)`."""
+    if "mutable" not in arguments.named or arguments.named["mutable"].static == Constant(False):
+        if not run.mode.lenient or name != "apply" or not _gives_state(receiver.static):
+            return None
+        return replace(certainly(result), marks=result.marks | {STATISTICS}) if result.level != Level.NO else result
     mutable = arguments.named["mutable"]
     statics = [one.static for one in (mutable, *(mutable.parts or ()))]
     kept = any(isinstance(static, Constant) and "batch_stats" in _names(static.value) for static in statics)
     return replace(certainly(result), marks=result.marks | {STATISTICS} if kept else result.marks)
+
+
+def _gives_state(value: Value | None) -> bool:
+    """Whether an object is a pair of haiku's functions of which `apply` gives back the network's state, too."""
+    while isinstance(value, Application) and isinstance(value.callee, External):
+        if value.callee.name == WITH_STATE:
+            return True
+        given = value.arguments[0] if value.callee.name == WITHOUT_KEY and value.arguments else None
+        value = given.value if given is not None else None
+    return False
 
 
 def _names(value: object) -> tuple[object, ...]:

@@ -16,6 +16,7 @@ from jaxmigrate.flow.variance.lattice import (
     AVERAGED,
     BESIDE,
     CENTRED,
+    COMMON_SQUARE,
     DATA,
     DEVIATION,
     DEVICES,
@@ -24,6 +25,7 @@ from jaxmigrate.flow.variance.lattice import (
     NORMED,
     OWN_MEAN,
     RESIZED,
+    SHARE,
     SPREAD,
     SQUARED,
     STEP,
@@ -39,7 +41,7 @@ from jaxmigrate.program.syntax import last_name
 
 CHOOSING = frozenset({"jax.numpy.where", "jax.lax.select"})
 VARIANCES = frozenset({"var", "std", "nanvar", "nanstd"})
-_BRIEF = frozenset({CENTRED, SQUARED, OWN_MEAN, DEVIATION})  # what another operation makes untrue
+_BRIEF = frozenset({CENTRED, SQUARED, OWN_MEAN, DEVIATION, COMMON_SQUARE})  # what another operation makes untrue
 MEANS = frozenset({"mean", "nanmean", "average"})
 SPREADING = VARIANCES | MEANS | {"square"}
 NORMS = frozenset({"norm", "global_norm", "vdot", "dot", "sum", "max"})
@@ -64,6 +66,8 @@ def of_function(run: Run, name: str, result: AbstractValue, node: ast.expr | Non
             return replace(result, marks=(result.marks - {CENTRED, SQUARED}) | {OWN_MEAN} | half)
         if CENTRED in before:
             return replace(result, marks=result.marks | {CENTRED, SQUARED})
+    if name == "square" and AVERAGED in before and result.level == Level.NO:
+        return replace(result, marks=result.marks | {COMMON_SQUARE})
     if name == "clip" and result.gradient and result.level != Level.NO:
         return replace(result, marks=result.marks | {RESIZED})
     return result
@@ -165,7 +169,7 @@ def of_operation(
         marks -= {STEPPED}
     if isinstance(op, ast.Add | ast.Sub):
         marks -= {RESIZED}  # beside others, as in a step that looks for flat minima, it is no clipping
-    marks = _deviations(run, op, node, left, right, marks)
+    marks = _deviations(run, op, node, left, right, marks) | _apart(run, op, node, left, right)
     if isinstance(op, ast.Sub) and AVERAGED in right.marks and left.level != Level.NO:
         marks |= {CENTRED}
     if isinstance(op, ast.Div | ast.Mult):
@@ -198,7 +202,7 @@ def _deviations(
         return marks
     if isinstance(op, ast.Sub) and OWN_MEAN in right.marks and OWN_MEAN not in left.marks:
         marks |= {DEVIATION}
-    squared = isinstance(op, ast.Pow) or (isinstance(op, ast.Mult) and left == right)
+    squared = _is_square(op, left, right)
     if squared and CENTRED in left.marks:
         marks |= {CENTRED, SQUARED}
     if squared and DEVIATION in left.marks:
@@ -206,6 +210,23 @@ def _deviations(
     if isinstance(op, ast.Sub) and _is_written_out(node):
         marks |= _spread(run, left, node).marks
     return marks
+
+
+def _apart(run: Run, op: ast.operator, node: ast.expr, left: AbstractValue, right: AbstractValue) -> frozenset[str]:
+    """The marks of the square of a mean of all devices, and of a device's own mean square less such: a variance."""
+    if AVERAGED in left.marks and left.level == Level.NO and _is_square(op, left, right):
+        return frozenset([COMMON_SQUARE])
+    if isinstance(op, ast.Sub) and OWN_MEAN in left.marks and left.level != Level.NO and COMMON_SQUARE in right.marks:
+        return _half(run, node)
+    parts = isinstance(op, ast.Sub) and SHARE in left.marks and left.level != Level.NO and right.level == Level.NO
+    if parts and isinstance(node, ast.BinOp) and _squared(node.right) is not None:
+        return _half(run, node)  # sum(x ** 2) / n - (psum(sum(x)) / n) ** 2
+    return frozenset()
+
+
+def _is_square(op: ast.operator, left: AbstractValue, right: AbstractValue) -> bool:
+    """Whether an operation squares a value, or multiplies it by one that is alike."""
+    return isinstance(op, ast.Pow) or (isinstance(op, ast.Mult) and left == right)
 
 
 def _is_written_out(node: ast.expr) -> bool:
