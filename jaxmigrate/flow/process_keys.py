@@ -25,6 +25,8 @@ from jaxmigrate.program.values import External, Function, Parameter
 from jaxmigrate.records import made, record
 
 DEEPEST = 12
+COUNTING = ("process_count", "device_count")
+COUNTS_OF_ALL = frozenset({"jax.process_count", "jax.device_count"})
 SPLITTING = frozenset({"jax.random.split", "jax.random.fold_in", "jax.random.clone"})
 SEEDING = named("seed") - SPLITTING
 KEY_SPLITS = named("splits-key")
@@ -231,3 +233,46 @@ def _is_counter(binding: Binding, module: Module) -> bool:
     """Whether a loop counts by a name, as it does on every process."""
     loop = module.table.statement_of(binding.node)
     return isinstance(loop, ast.For) and PROCESS.search(ast.unparse(loop.iter).lower()) is None
+
+
+def first_of_processes(modules: Iterable[Module], resolver: Resolver) -> Iterator[tuple[Module, ast.expr]]:
+    """`split(key, process_count())[0]`: of one key for each process, the same is taken on all."""
+    for module in modules:
+        if not any(word in module.text for word in COUNTING) or module.is_test or module.cells:
+            continue
+        for call in module.table.calls:
+            if last_name(call.func) == "split" and _by_processes(call, module, resolver):
+                uses = _uses(call, module, resolver)
+                taken = [one for one in uses if _is_written(one)]
+                if taken and len(taken) == len(uses) and is_of_several(module, resolver):
+                    yield module, taken[0]
+
+
+def _uses(call: ast.Call, module: Module, resolver: Resolver) -> list[ast.expr]:
+    """The expressions in which what a call gives is read: around itself, or around the name that it is assigned to."""
+    parents = module.table.parents
+    above = parents.get(call)
+    if isinstance(above, ast.Assign) and len(above.targets) == 1 and isinstance(above.targets[0], ast.Name):
+        target = above.targets[0]
+        named = [one for one in module.table.named.get(target.id, ()) if isinstance(one, ast.Name)]
+        read = [one for one in named if resolver.assigned(one, module) is call]
+        each = [parents.get(one) for one in read]
+    else:
+        each = [above]
+    return [one if isinstance(one, ast.expr) else call for one in each]
+
+
+def _is_written(node: ast.expr) -> bool:
+    """Whether an expression takes the entry at a number that stands there."""
+    return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)
+
+
+def _by_processes(call: ast.Call, module: Module, resolver: Resolver) -> bool:
+    """Whether a key is split into one for each process, or each device of all."""
+    value = resolver.value(call.func, module)
+    given = [*call.args[1:], *(k.value for k in call.keywords if k.arg == "num")]
+    if value != External("jax.random.split") or len(given) != 1:
+        return False
+    number = resolver.assigned(given[0], module) if isinstance(given[0], ast.Name) else given[0]
+    counted = resolver.value(number.func, module) if isinstance(number, ast.Call) else None
+    return isinstance(counted, External) and counted.name in COUNTS_OF_ALL

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator
 
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.layout.idioms import BROADCASTS, REPLICATES, STACKS, TILES
+from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.syntax import last_name
 
@@ -20,12 +21,13 @@ KEY = re.compile(r"(^|_)(key|rng|prng)s?(_|$)")
 ONE_FOR_ALL = re.compile("init|param|shared|common|same|global|test|eval")
 DEVICES = re.compile(r"device|n_dev|num_dev|replica|world_size|shards")
 TELLS_APART = re.compile(r"axis_index|fold_in\([^()]*(device|replica|shard)")
+MAKES_DATA = re.compile("data|rollout|generate|collect|simulat|paths?$|traj")
 INITIALISES = re.compile("init|create|setup|sync|restore|build")
 
 
 def keys_repeated(facts: Facts) -> Iterator[tuple[Module, ast.Call]]:
     """The calls that repeat a key for all devices, in programs that map over devices."""
-    if not facts.all_maps:
+    if not facts.all_maps and not facts.opaque_pmaps:
         return
     candidates = [
         (module, call, key)
@@ -35,12 +37,37 @@ def keys_repeated(facts: Facts) -> Iterator[tuple[Module, ast.Call]]:
     if not candidates or any(TELLS_APART.search(module.text) for module in facts.resolver.project.program):
         return
     steps = (found for found in facts.all_maps if not isinstance(found.function.node, ast.Lambda))
-    mapped = {call for found in steps for call, _ in facts.calls_of(found)}
+    read = (found for found in steps if not _only_splits(found) and not _makes_data(found))
+    mapped = {call for found in read for call, _ in facts.calls_of(found)}
     for module, call, key in candidates:
         if not _is_own(key, call, module, mapped) or not facts.repeats_one(call, module):
             continue
-        if last_name(call.func).find("replicate") >= 0 or DEVICES.search(ast.unparse(call)):
+        if last_name(call.func).find("replicate") >= 0 or _is_for_devices(call, module, facts):
             yield module, call
+
+
+def _makes_data(found: DeviceMap) -> bool:
+    """Whether a mapped function makes examples by its name, of which each device is to make others."""
+    name = getattr(found.function.node, "name", "").lower()
+    return MAKES_DATA.search(name) is not None and INITIALISES.search(name.removeprefix("create_")) is None
+
+
+def _only_splits(found: DeviceMap) -> bool:
+    """Whether a mapped function does nothing but split keys: who draws by them is another."""
+    body = found.function.node.body
+    returned = body if isinstance(body, ast.expr) else body[-1].value if isinstance(body[-1], ast.Return) else None
+    splits = isinstance(returned, ast.Call) and ast.unparse(returned.func) in ("jax.random.split", "random.split")
+    return splits and (isinstance(body, ast.expr) or len(body) == 1)
+
+
+def _is_for_devices(call: ast.Call, module: Module, facts: Facts) -> bool:
+    """Whether the number of copies is that of the devices, by a name, or by what the name was assigned."""
+    if DEVICES.search(ast.unparse(call)):
+        return True
+    names = [one for one in ast.walk(call) if isinstance(one, ast.Name)]
+    held = (facts.resolver.assigned(one, module) for one in names)
+    counts = (one.func for one in held if isinstance(one, ast.Call))
+    return any(last_name(one) in ("local_device_count", "device_count") for one in counts)
 
 
 def _key(node: ast.expr) -> str | None:
@@ -72,8 +99,17 @@ def _is_own(key: str, call: ast.Call, module: Module, mapped: Collection[ast.Cal
     if any(ONE_FOR_ALL.search(name.lower()) for name in names):
         return False
     held = names - {key} or names  # the repeated ones; by the key itself anything may be made
-    uses = [one for name in held for one in module.table.named.get(name, ())]
+    within = module.table.function_of(call)
+    uses = [one for name in held for one in module.table.named.get(name, ()) if _is_seen(one, within, module)]
     return not any(_is_read_elsewhere(one, module, mapped) for one in uses)
+
+
+def _is_seen(name: ast.AST, function: ast.AST | None, module: Module) -> bool:
+    """Whether a name stands where the variable of a function is seen; an attribute, everywhere."""
+    above = module.table.function_of(name) if isinstance(name, ast.Name) else function
+    while above is not None and above is not function:
+        above = module.table.function_of(module.table.parents[above])
+    return above is function
 
 
 def _is_read_elsewhere(name: ast.AST, module: Module, mapped: Collection[ast.Call]) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import Step
 from jaxmigrate.flow.facts import Facts
-from jaxmigrate.flow.process_keys import keys_alike
+from jaxmigrate.flow.process_keys import first_of_processes, keys_alike
 
 CODE = "JM210"
 
@@ -21,3 +21,9 @@ def check(facts: Facts) -> Iterator[Finding]:
         )
         way = (Step(*one.seed, "the key comes from this seed on every process"),)
         yield from facts.finding(one.module, one.split, CODE, message, way)
+    for module, node in first_of_processes(facts.modules, facts.resolver):
+        message = (
+            "all processes take the same of these keys, which are one for each: they draw the same random numbers; "
+            "write [jax.process_index()]"
+        )
+        yield from facts.finding(module, node, CODE, message)
