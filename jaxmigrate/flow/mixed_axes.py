@@ -36,12 +36,12 @@ def permutations(facts: Facts) -> Iterator[Found]:
         callee = facts.resolver.value(call.func, module)
         if isinstance(callee, External) and callee.name in PERMUTED:
             given = argument(call_arguments(call, module), PERMUTED[callee.name], "perm")
-            axis = _axis_of(call, callee.name, module, facts.resolver)
+            axis = axis_of(call, callee.name, module, facts.resolver)
             if axis and given is not None and given.expression is not None:
                 uses.append((module, call, facts.resolver.assigned(given.expression, module), axis))
     times = Counter((made, axis) for _, _, made, axis in uses)
     for module, call, made, axis in uses:
-        sizes = set(_sizes_in(made, module, facts.resolver, DEEPEST))
+        sizes = set(sizes_in(made, module, facts.resolver, DEEPEST))
         own = next(iter(sizes)) if len(sizes) == 1 else ""
         if own not in ("", axis) and (not times[made, own] or times[made, own] >= 2 * times[made, axis]):
             yield module, call, axis, own
@@ -53,8 +53,8 @@ def offsets(facts: Facts) -> Iterator[Found]:
     for module, index in facts.calls(INDEX.rpartition(".")[2]):
         if facts.resolver.value(index.func, module) != External(INDEX):
             continue
-        axis = _axis_of(index, INDEX, module, facts.resolver)
-        for use in _uses(index, module, facts.resolver) if axis else ():
+        axis = axis_of(index, INDEX, module, facts.resolver)
+        for use in uses_of(index, module, facts.resolver) if axis else ():
             product = module.table.parents.get(use)
             if isinstance(product, ast.BinOp) and isinstance(product.op, ast.Mult) and index not in seen:
                 other = product.right if product.left is use else product.left
@@ -64,7 +64,7 @@ def offsets(facts: Facts) -> Iterator[Found]:
                     yield module, index, axis, own
 
 
-def _uses(index: ast.Call, module: Module, resolver: Resolver) -> Iterator[ast.expr]:
+def uses_of(index: ast.Call, module: Module, resolver: Resolver) -> Iterator[ast.expr]:
     """Where an index is used: itself, or the names that it alone is assigned to."""
     yield index
     statement = module.table.parents.get(index)
@@ -82,13 +82,13 @@ def _divided_among(node: ast.expr, module: Module, resolver: Resolver) -> str:
     node = resolver.assigned(node, module)
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.FloorDiv):
         return ""
-    if {*_sizes_in(node.left, module, resolver, DEEPEST)}:
+    if {*sizes_in(node.left, module, resolver, DEEPEST)}:
         return ""
-    axes = {*_sizes_in(node.right, module, resolver, DEEPEST)}
+    axes = {*sizes_in(node.right, module, resolver, DEEPEST)}
     return axes.pop() if len(axes) == 1 and isinstance(node.right, ast.Name | ast.Call) else ""
 
 
-def _sizes_in(node: ast.expr, module: Module, resolver: Resolver, depth: int) -> Iterator[str]:
+def sizes_in(node: ast.expr, module: Module, resolver: Resolver, depth: int) -> Iterator[str]:
     """The axes whose number of devices an expression, or what its names were assigned, mentions; empty for unknown."""
     for one in ast.walk(node):
         match one:
@@ -96,14 +96,14 @@ def _sizes_in(node: ast.expr, module: Module, resolver: Resolver, depth: int) ->
                 callee = resolver.value(one.func, module)
                 name = callee.name if isinstance(callee, External) else ""
                 if name in SIZES or (name == SUM and one.args and isinstance(one.args[0], ast.Constant)):
-                    yield _axis_of(one, name, module, resolver)
+                    yield axis_of(one, name, module, resolver)
             case ast.Name(ctx=ast.Load()) if depth and one in module.table.scope_of:
                 behind = resolver.assigned(one, module)
                 if behind is not one:
-                    yield from _sizes_in(behind, module, resolver, depth - 1)
+                    yield from sizes_in(behind, module, resolver, depth - 1)
 
 
-def _axis_of(call: ast.Call, name: str, module: Module, resolver: Resolver) -> str:
+def axis_of(call: ast.Call, name: str, module: Module, resolver: Resolver) -> str:
     """The one axis that a call names; empty where that is not known, or several are."""
     names = axis_names(axis_argument(name, call_arguments(call, module)), module, resolver, {})
     return names[0] if names is not None and len(names) == 1 else ""

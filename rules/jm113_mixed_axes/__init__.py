@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
+from jaxmigrate.flow.axis_rounds import mixed
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.mixed_axes import offsets, permutations
 
@@ -22,3 +23,5 @@ def check(facts: Facts) -> Iterator[Finding]:
             f"write axis_index({own!r}), or divide by axis_size({axis!r})"
         )
         yield from facts.finding(module, node, CODE, message)
+    for one in mixed(facts):
+        yield from facts.finding(one.module, one.node, CODE, one.message)
