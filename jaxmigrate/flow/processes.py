@@ -11,6 +11,7 @@ from functools import partial
 from jaxmigrate.flow.operations import Operation, operations, same_sequence, within_map
 from jaxmigrate.flow.own_data import own_data, reads_own_data
 from jaxmigrate.flow.process_guards import guards_of, is_guard
+from jaxmigrate.flow.process_helpers import answers_by_process, helper
 from jaxmigrate.program.imports import reached
 from jaxmigrate.program.library import last_names, named
 from jaxmigrate.program.modules import Module
@@ -126,7 +127,8 @@ def _helpers(resolver: Resolver) -> frozenset[str]:
     words = ("process_index", "host_id", "RANK", "PROCID", "PROCESS_ID")
     modules = [m for m in resolver.project.named if any(word in m.text for word in words)]
     nodes = [node for m in modules for node in _statements(m.tree)]
-    return frozenset(n.name for n in nodes if isinstance(n, ast.FunctionDef) and _tested(n) is not None)
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
+    return frozenset(one.name for one in functions if _tested(one) is not None or helper(one) is not None)
 
 
 @once
@@ -346,6 +348,8 @@ def differs(test: ast.expr, module: Module, resolver: Resolver) -> bool:
     through a name or attribute assigned from it.
     """
     calls = list(expression_calls(test))
+    if any(_is_answered_by_process(call, module, resolver) for call in calls):
+        return True
     if any(_reads_index(resolver.value(call.func, module), resolver) for call in calls):
         return True
     if any(_reads_own_file(call, module, resolver) for call in calls) or _reads_clock(test, module, resolver):
@@ -354,6 +358,16 @@ def differs(test: ast.expr, module: Module, resolver: Resolver) -> bool:
         return True
     names = [n for n in walk(test) if isinstance(n, ast.Name | ast.Attribute)]
     return any(_is_index_call(resolver.value(n, module)) or _from_index(n, module, resolver) for n in names)
+
+
+def _is_answered_by_process(call: ast.Call, module: Module, resolver: Resolver) -> bool:
+    """Whether a call is of a function that answers by the process, and is told which."""
+    if last_name(call.func) not in _helpers(resolver):
+        return False
+    value = resolver.value(call.func, module)
+    node = value.node if isinstance(value, Function) else None
+    found = helper(node) if isinstance(node, ast.FunctionDef) else None
+    return found is not None and isinstance(node, ast.FunctionDef) and answers_by_process(call, node, found)
 
 
 def _reads_index(value: Value, resolver: Resolver) -> bool:
