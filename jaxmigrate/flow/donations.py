@@ -48,6 +48,8 @@ def reuses(modules: Iterable[Module], resolver: Resolver) -> Iterator[Reuse]:
                         read = _read_again(call, name, module)
                         if read is not None:
                             yield Reuse(module, call, name, read)
+                    for alias, read in _kept_over_rounds(donated, call, module):
+                        yield Reuse(module, call, alias, read)
 
 
 def dotted(node: ast.AST) -> str:
@@ -93,7 +95,8 @@ def _donated(call: ast.Call, module: Module, resolver: Resolver) -> Iterator[tup
                 if not name or _is_numpy(given, module, resolver):
                     continue
                 other = _held_before(given, call, module)
-                renewed = any(_is_renewed(call, one, module) for one in (name, other) if one)
+                calls, names = _alike(call, module), [one for one in (name, other) if one]
+                renewed = any(_is_renewed(c, one, module) for c in calls for one in names)
                 if gives or renewed or _is_rebuilt(value, given, module, resolver):
                     yield name, value.callee.name in PMAPS
 
@@ -104,6 +107,50 @@ def _donates_alike(value: Value, other: Application, resolver: Resolver) -> bool
         return False
     same = (_listed(value, word, resolver) == _listed(other, word, resolver) for word in OPTIONS)
     return value.callee.name in JITS | PMAPS and all(same)
+
+
+def _alike(call: ast.Call, module: Module) -> list[ast.Call]:
+    """A call, and others of the same name in its function: what one of them is given back, all are."""
+    function = module.table.function_of(call)
+    others = (one for one in module.table.calls if last_name(one.func) == last_name(call.func))
+    return [
+        call,
+        *(
+            one
+            for one in others
+            if dotted(one.func) and dotted(one.func) == dotted(call.func) and module.table.function_of(one) is function
+        ),
+    ]
+
+
+def _kept_over_rounds(name: str, call: ast.Call, module: Module) -> Iterator[tuple[str, ast.expr]]:
+    """Names that keep what one round gave and the next donates: `best_state = state`, read at the end."""
+    loop = module.table.loop_of(call)
+    statement = module.table.statement_of(call)
+    if loop is None or statement is None or not _stores(statement, name) or statement not in loop.body:
+        return
+    block = _block_of(loop, module.table.parents.get(loop)) or ()
+    for after in loop.body[loop.body.index(statement) + 1 :]:
+        for node in ast.walk(after) if isinstance(after, ast.If) and _asks_for_better(after.test) else ():
+            match node:
+                case ast.Assign(targets=[ast.Name(id=alias)], value=ast.Name(id=held)) if held == name:
+                    if alias == name or _leaves(node, module):
+                        continue
+                    read, _ = _in_sequence(block[block.index(loop) + 1 :], alias) if loop in block else (None, False)
+                    if read is not None:
+                        yield alias, read
+
+
+def _asks_for_better(test: ast.expr) -> bool:
+    """Whether a test compares which of two is larger: it may hold in any round."""
+    orders = (ast.Lt, ast.Gt, ast.LtE, ast.GtE)
+    return any(isinstance(op, orders) for one in ast.walk(test) if isinstance(one, ast.Compare) for op in one.ops)
+
+
+def _leaves(statement: ast.stmt, module: Module) -> bool:
+    """Whether a loop ends behind a statement of its block."""
+    block = _block_of(statement, module.table.parents.get(statement)) or [statement]
+    return isinstance(block[-1], ast.Break | ast.Return | ast.Raise)
 
 
 def _held_before(given: ast.expr, call: ast.Call, module: Module) -> str:
@@ -385,6 +432,8 @@ def _in_sequence(statements: Sequence[ast.stmt], name: str) -> tuple[ast.expr | 
     for statement in statements:
         simple = isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr | ast.Return | ast.Delete)
         bound = _binds(statement, name)
+        if bound and isinstance(statement, ast.For) and not _binds(statement.target, name):
+            return _in_sequence(statement.body, name)[0], True  # in its first round
         if bound and not simple:
             return None, True  # in some way through it; who knows which comes first
         read = _read_in(statement, name)
