@@ -7,6 +7,7 @@ import copy
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from jaxmigrate.flow.layout.choices import OpChoice
 from jaxmigrate.flow.layout.drawn_rows import sizes_behind
@@ -29,6 +30,7 @@ from jaxmigrate.program.operations import (
     Code,
     DropIndex,
     DropStatement,
+    First,
     Operation,
     Part,
     Replace,
@@ -243,7 +245,7 @@ class ArrayWriter:
                 text = self.placed(f"$itself.reshape({sizes})", split, choice.axis)
                 yield Replace(op.node, self._code(text, **{f"s{i}": ast.unparse(s) for i, s in enumerate(behind)}))
             case "replicate" | "split" if op.form in (OBSERVED, PRESUMED):
-                yield Replace(op.node, self._code(self._entered(choice)))
+                yield self._enters(choice)
             case "replicate" if op.form in CONSTANTS:
                 yield from self._constant(choice)
             case "replicate" if op.form == "wider":
@@ -318,6 +320,19 @@ class ArrayWriter:
             yield Replace(op.node, self._code(f"{self._jax}.tree.map({each}, {whole})", x=op.operand))
         else:
             yield Replace(op.node, self._code(whole, x=op.operand))
+
+    def _enters(self, choice: OpChoice) -> Operation:
+        """What comes stacked from out of sight, where it stands, or where a name gets it."""
+        node, text = cast("ast.AST", choice.op.node), self._entered(choice)
+        if isinstance(node, ast.arg):
+            function = self.module.table.function_of(node)
+            assert isinstance(function, ast.FunctionDef)
+            return First(function, self._code(f"{node.arg} = {text.replace('$itself', node.arg)}"))
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            statement = self.module.table.statement_of(node)
+            assert statement is not None
+            return After(statement, self._code(f"{node.id} = {text.replace('$itself', node.id)}"))
+        return Replace(choice.op.node, self._code(text))
 
     def _entered(self, choice: OpChoice) -> str:
         """The source of what comes stacked from out of sight, without its device axis.

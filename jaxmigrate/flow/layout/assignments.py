@@ -8,6 +8,7 @@ from jaxmigrate.flow.layout import (
     accessors,
     frames,
     monkeypatching,
+    observing,
     phased_attributes,
     projections,
     transient_attributes,
@@ -23,7 +24,7 @@ def assign(it: Interpreter, target: ast.expr, value: Abstract, node: ast.AST, fr
     """Binds a target to a value."""
     match target:
         case ast.Name(id=name):
-            frames.assign_name(it, name, value, target, frame)
+            frames.assign_name(it, name, observing.bound(it, value, target, frame), target, frame)
         case ast.Tuple(elts=elements) | ast.List(elts=elements):
             for element, part in zip(elements, projections.unpack(it, value, elements, node, frame), strict=True):
                 assign(it, element, part, node, frame)

@@ -16,6 +16,7 @@ from jaxmigrate.flow.layout import (
     module_variables,
     numpys,
     sizes,
+    tree_methods,
 )
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.hidden_methods import Reads
@@ -90,6 +91,9 @@ def attribute_of(it: Interpreter, owner: Abstract, name: str, node: ast.Attribut
             return NOTHING
         case Plain(cls=Class() as cls) if (found := _instance_attribute(it, cls, name, node)) is not None:
             return found
+        case Plain() if _is_called(node, frame.module) and tree_methods.called(it, owner, name) is not None:
+            it.looks.receivers[node] = owner
+            return func(Method(node))
     it.looks.loads.discard(node)  # any object: an attribute of that name somewhere may be this one
     return PLAIN
 
@@ -253,6 +257,8 @@ def _tree_attribute(it: Interpreter, owner: Ref, name: str, node: ast.Attribute,
     if _is_called(node, frame.module):
         it.looks.receivers[node] = owner
         return func(Method(node))
+    if tree_methods.named(it, name):
+        it.looks.loads.discard(node)  # a method that is stored or passed on
     if name == "dtype" and not numpys.keeps_type(it, owner, "has .dtype read", node, frame):
         return PLAIN
     if name in SAME_FOR_BOTH or sizes.read(it, owner, node, frame):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from jaxmigrate.flow.layout import class_index, host_arithmetic, named_functions, projections
+from jaxmigrate.flow.layout import class_index, host_arithmetic, named_functions, projections, tree_methods
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given
@@ -28,6 +28,9 @@ UNCHANGED = frozenset({"block_until_ready", "copy", "astype"})
 
 def call_method(it: Interpreter, owner: Abstract, name: str, given: Given, node: ast.expr, frame: Frame) -> Abstract:
     """A method of a list, dictionary, tuple or tree of arrays."""
+    site = tree_methods.called(it, owner, name)
+    if site is not None and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return tree_methods.call(it, site, owner, given, node, frame)
     match owner:
         case Seq():
             result = _of_list(it, owner, name, given, node, frame)

@@ -17,6 +17,7 @@ from jaxmigrate.flow.layout import (
     frames,
     leading_names,
     monkeypatching,
+    observing,
     statements,
     unknown_callers,
 )
@@ -113,6 +114,7 @@ def _function_body(it: Interpreter, function: Function, context: ast.Call | None
         value = it.load(("parameter", node, parameter.arg, context))
         if index == 0 and (receiver := it.receiver(function)) is not None:
             value = receiver
+        value = observing.bound(it, value, parameter, frame)
         frames.assign_name(it, parameter.arg, value, parameter, frame)
     if isinstance(node, ast.Lambda):
         it.returned(node, it.evaluate(node.body, frame), node.body, frame)

@@ -70,8 +70,10 @@ def _bound_on_device(it: Interpreter, value: Abstract, node: ast.AST, frame: Fra
             it.escape(item, Blocker(Stacked.MAP_STAYS.reason("is mapped once more"), frame.module, node))
 
 
-def call_site(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, frame: Frame) -> Abstract:
-    """A call of a mapped function."""
+def call_site(
+    it: Interpreter, site: ast.expr, given: Given, node: ast.expr, frame: Frame, receiver: ast.expr | None = None
+) -> Abstract:
+    """A call of a mapped function; of a method, what gives the object is the `receiver`."""
     handed = handed_back.call(it, site, given, node, frame)
     if handed is not None:
         return handed
@@ -105,7 +107,7 @@ def call_site(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, fra
     call = it.maps.calls.get(key)
     if call is None:
         nothing: list[Abstract] = [NOTHING] * len(given.positional)
-        call = it.maps.calls[key] = SiteCall(site, frame.module, node, nothing, placed is not None)
+        call = it.maps.calls[key] = SiteCall(site, frame.module, node, nothing, placed is not None, receiver)
         it.changed = True
     places = call.places
     own = len(places) == len(given.positional)

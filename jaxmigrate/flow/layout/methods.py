@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from jaxmigrate.flow.layout import class_index, classes, devices, mapped
+from jaxmigrate.flow.layout import class_index, classes, devices, mapped, tree_methods
 from jaxmigrate.flow.layout.causes import Reason, Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given
@@ -52,11 +52,12 @@ def _speaks_against(it: Interpreter, site: ast.expr, node: Def, frame: Frame) ->
     """Why the calls of a mapped method are not followed, for all that its definition says."""
     if len(node.decorator_list) > 1 and not _is_static(it, node, frame.module):
         return Stacked.MAP_STAYS.reason("is a method with a second decorator")
-    if not _is_static(it, node, frame.module) and not _binds_object(it, site):
+    of_tree = tree_methods.is_one(it, site) and not _is_static(it, node, frame.module)
+    if not (of_tree or _is_static(it, node, frame.module) or _binds_object(it, site)):
         return Stacked.MAP_STAYS.reason("is a method whose `self` is split over the devices")
-    if classes.is_pytree(it, it.maps.methods[site]):
+    if classes.is_pytree(it, it.maps.methods[site]) and not of_tree:
         return Stacked.MAP_STAYS.reason("is a method of a pytree class")
-    if node.name.startswith("__") and node.name != "__call__":
+    if node.name.startswith("__") and (node.name != "__call__" or of_tree):
         return Stacked.MAP_STAYS.reason("is a method that Python calls implicitly")
     names = (n for n in frame.module.table.named.get(node.name, ()) if isinstance(n, ast.Name))
     if any(frame.module.table.scope_of.get(n) is frame.scope for n in names):
@@ -91,7 +92,13 @@ def call(it: Interpreter, method: MethodSite, given: Given, node: ast.expr, fram
     places = {place if isinstance(place, str) else place + 1: one for place, one in given.places.items()}
     sure = given.sure + 1
     whole = replace(given, positional=(Obj(method.cls), *given.positional), sure=sure, places=places)
-    return mapped.call_site(it, method.node, whole, node, frame)
+    return mapped.call_site(it, method.node, whole, node, frame, _receiver(it, method.node, node))
+
+
+def _receiver(it: Interpreter, site: ast.expr, node: ast.expr) -> ast.expr | None:
+    """What stands before the name of a method where it is called; None where the method was stored before."""
+    called = node.func if isinstance(node, ast.Call) else None
+    return called.value if isinstance(called, ast.Attribute) and called.attr == _name(it, site) else None
 
 
 def sweep(it: Interpreter) -> None:
@@ -102,7 +109,10 @@ def sweep(it: Interpreter) -> None:
         if site in it.blockers.escaped:
             continue
         names.setdefault(_name(it, site), []).append(site)
-        blocker = _let_go(it, cls) or _traces_anew(it, cls)
+        blocker = _let_go(it, cls)
+        if blocker is None:
+            of_tree = tree_methods.is_one(it, site)
+            blocker = tree_methods.looked_up(it, site) if of_tree else _traces_anew(it, cls)
         if blocker is not None:
             it.escape(Site(site), blocker)
     for module in it.modules if names else ():
@@ -111,7 +121,7 @@ def sweep(it: Interpreter) -> None:
                 if isinstance(read, ast.Attribute) and read not in it.looks.loads and not _is_data(it, read, module):
                     _escape(
                         it,
-                        names[name],
+                        [site for site in names[name] if not tree_methods.is_nested(site, read, it, module)],
                         Blocker(
                             Stacked.REACHABLE.reason("is read from an object that fix cannot identify"), module, read
                         ),

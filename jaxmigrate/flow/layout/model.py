@@ -50,6 +50,7 @@ class SiteCall:
     """A call of a mapped function, with what it is given by position, and after it by keyword.
 
     What is given by keyword stands in the order of the names, or `in_place`, in that of the call and the parameters.
+    The object whose mapped method is called comes first.
     """
 
     site: ast.expr
@@ -57,6 +58,7 @@ class SiteCall:
     node: ast.Call
     arguments: list[Abstract]
     in_place: bool = False
+    receiver: ast.expr | None = None  # the object, of a mapped method
 
     def is_spread(self, place: ast.expr) -> bool:
         """Whether an expression is what a star spreads, and stands for several arguments."""
@@ -69,15 +71,16 @@ class SiteCall:
         What a star spreads stands for each of them.
         """
         node = self.node
+        first = [self.receiver] if self.receiver is not None else []
         stars = [one for one in node.args if isinstance(one, ast.Starred)]
         if has_stars(node):
-            hidden = len(self.arguments) - len(node.args) + 1
+            hidden = len(self.arguments) - len(first) - len(node.args) + 1
             if len(stars) != 1 or node.keywords or hidden < 0:
                 return []
             at = node.args.index(stars[0])
-            return [*node.args[:at], *[stars[0].value] * hidden, *node.args[at + 1 :]]
+            return [*first, *node.args[:at], *[stars[0].value] * hidden, *node.args[at + 1 :]]
         by_name = sorted(node.keywords, key=lambda keyword: keyword.arg or "")
-        return [*node.args, *(keyword.value for keyword in (node.keywords if self.in_place else by_name))]
+        return [*first, *node.args, *(keyword.value for keyword in (node.keywords if self.in_place else by_name))]
 
     @property
     def given(self) -> list[ast.expr]:

@@ -32,6 +32,8 @@ def copied_by(it: Interpreter, site: ast.expr, index: int, count: int) -> set[st
         and node.func.value.id == name
     }
     kinds = [*_classes(it, function, name), *_made_anew(it, function, name)]
+    if index == 0 and site in it.maps.methods:
+        kinds.append(it.maps.methods[site])
     return found | {COPIED_BY[mark] for cls in kinds for mark in _marks(it, cls)}
 
 

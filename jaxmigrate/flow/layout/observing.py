@@ -7,6 +7,8 @@ a mapped function is given it. Both are followed as any other stacked array then
 from __future__ import annotations
 
 import ast
+from pathlib import Path
+from typing import cast
 
 from jaxmigrate.flow.layout import host_arithmetic, operations
 from jaxmigrate.flow.layout.advice import shortened
@@ -19,18 +21,20 @@ from jaxmigrate.flow.layout.values import PLAIN, Abstract, Dct, Plain, Ref, Tup,
 from jaxmigrate.program.declarations import Kind as Declared
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.observed import FIRST_ARGUMENT, GIVEN, MADE, OUTPUT, Fact, Making, Site, Spot
+from jaxmigrate.program.once import once
 from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import External, Function
 
+IN_PART = Stacked.ORIGIN.reason("comes from code that fix can read in one place, and that it cannot in another")
 DOES = {"replicate": "gives each device the same", "split": "splits a batch over the devices"}
 
 
-def spot_of(node: ast.expr, module: Module) -> Spot:
+def spot_of(node: ast.expr | ast.arg, module: Module) -> Spot:
     """Where an expression stands, as observations name it."""
     return (*site_of(node, module), node.end_lineno or 0, node.end_col_offset or 0)
 
 
-def site_of(node: ast.expr, module: Module) -> Site:
+def site_of(node: ast.expr | ast.arg, module: Module) -> Site:
     """Where a map stands."""
     before = module.lines[node.lineno - 1].encode()[: node.col_offset]
     return module.path, node.lineno, len(before.decode(errors="replace")) + 1
@@ -44,6 +48,34 @@ def made(it: Interpreter, value: Abstract, node: ast.Call, frame: Frame) -> Abst
     spot = spot_of(node, frame.module)
     making = trust.observed.made.get(spot) or trust.presumed.made.get(spot)
     return _entered(it, _idiom(it, making, node, frame), making, node, (MADE, spot), frame) if making else value
+
+
+def bound(it: Interpreter, value: Abstract, node: ast.arg | ast.Name, frame: Frame) -> Abstract:
+    """The value that a parameter or a name gets: one that is presumed to hold arrays for mapped functions, these."""
+    if (frame.module.path, node.lineno) not in _presumed_lines(it):
+        return value
+    spot, place = spot_of(node, frame.module), cast("ast.expr", node)  # nothing but its place is asked for
+    making = it.trust.presumed.made.get(spot)
+    if making is None:
+        return value
+    op = it.operations.ops.get(place)
+    if _is_unmade(it, value):
+        return _entered(it, Idiom(making.way, place, PRESUMED), making, place, (MADE, spot), frame)
+    if op is not None and is_tracked(value):
+        it.block_all([value, Ref(op.group)], IN_PART, node, frame.module)
+    return value
+
+
+def is_presumed(it: Interpreter, parameter: ast.arg, module: Module) -> bool:
+    """Whether a parameter is presumed to get arrays for mapped functions from callers out of sight."""
+    known = (module.path, parameter.lineno) in _presumed_lines(it)
+    return known and spot_of(parameter, module) in it.trust.presumed.made
+
+
+@once
+def _presumed_lines(it: Interpreter) -> set[tuple[Path, int]]:
+    """The lines on which something is presumed to make arrays for mapped functions."""
+    return {(path, line) for path, line, *_ in it.trust.presumed.made}
 
 
 def given(it: Interpreter, site: ast.expr, index: int, value: Abstract, node: ast.expr, frame: Frame) -> Abstract:
@@ -61,8 +93,7 @@ def given(it: Interpreter, site: ast.expr, index: int, value: Abstract, node: as
     if _is_unmade(it, value):
         return _entered(it, Idiom(making.way, node, _form(making)), making, node, (GIVEN, *key), frame)
     if op is not None and op.form in (OBSERVED, PRESUMED):  # what it held at first was not all
-        reason = Stacked.ORIGIN.reason("comes from code that fix can read in one place, and that it cannot in another")
-        it.block_all([value, Ref(op.group)], reason, node, frame.module)
+        it.block_all([value, Ref(op.group)], IN_PART, node, frame.module)
     return value
 
 
@@ -116,7 +147,7 @@ def _entered(it: Interpreter, idiom: Idiom, making: Making, node: ast.expr, fact
     if making.proven:
         return result
     declared: Declared = "replicates" if kind == "replicate" else "splits"
-    text = shortened(node.func if isinstance(node, ast.Call) else node)
+    text = getattr(node, "arg", "") or shortened(node.func if isinstance(node, ast.Call) else node)
     name = _name_of(it, node, frame.module) if idiom.form == "tree" else ""
     if not making.calls:
         held = "the same slice for every device" if kind == "replicate" else "a batch split over all devices"

@@ -68,7 +68,10 @@ def presumed(it: Interpreter, found: Layouts, *, flowing: bool = False) -> Obser
             if way == "split" and (unmade or flows) and not _is_row(it, place, call.module):
                 given[site_of(call.site, it.sites[call.site].module), index] = Making("split", 0)
             elif way == "replicate":
-                made |= {spot: Making("replicate", 0) for spot in makers(it, place, call.module, DEEPEST)}
+                spots = [*makers(it, place, call.module, DEEPEST)]
+                made |= {spot: Making("replicate", 0) for spot in spots}
+                if unmade and not spots:
+                    given[site_of(call.site, it.sites[call.site].module), index] = Making("replicate", 0)
     return Observed(made, given)
 
 
@@ -177,13 +180,34 @@ def makers(it: Interpreter, place: ast.expr, module: Module, depth: int) -> Iter
         case ast.Name():
             binding = _first(it, place, module)
             if binding is not None and binding.kind == "param" and depth:
-                for one, where in _passed(it, binding):
+                passed = [*_passed(it, binding)]
+                for one, where in passed:
                     yield from makers(it, one, where, depth - 1)
+                if not passed and isinstance(binding.node, ast.arg) and _is_def(binding.scope.node):
+                    yield spot_of(binding.node, module)
+            elif binding is not None and binding.path and isinstance(binding.value, ast.Call) and depth:
+                target = _target(binding)
+                if target is not None and binding.value not in it.sites:
+                    yield spot_of(target, module)
             elif binding is not None and binding.value is not None and not binding.path and depth:
                 yield from makers(it, binding.value, module, depth - 1)
         case ast.Attribute(attr=name) if depth:
             for value, where in _assigned(it, name):
                 yield from makers(it, value, where, depth - 1)
+
+
+def _is_def(node: ast.AST) -> bool:
+    return isinstance(node, ast.FunctionDef)
+
+
+def _target(binding: Binding) -> ast.Name | None:
+    """The name that gets a part of what a statement with lines of its own unpacks: `params, state = load()`."""
+    statement = binding.node
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return None
+    whole = statement.targets[0]
+    names = [one for one in ast.walk(whole) if isinstance(one, ast.Name) and one.id == binding.name]
+    return names[0] if isinstance(whole, ast.Tuple) and len(names) == 1 else None
 
 
 def _first(it: Interpreter, place: ast.Name, module: Module) -> Binding | None:

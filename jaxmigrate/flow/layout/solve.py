@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from jaxmigrate.flow.layout import advice, operations, results
+from jaxmigrate.flow.layout import advice, operations, results, tree_methods
 from jaxmigrate.flow.layout.causes import NOT_FULL, NOT_ONE, Reason, Stacked
 from jaxmigrate.flow.layout.equal_outputs import LONGEST_NAME, EqualOutputs
 from jaxmigrate.flow.layout.groups import REPLICABLE, SLICED, SPLIT_FIELD
@@ -22,6 +22,7 @@ from jaxmigrate.flow.variance.lattice import replace as replace_var
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.sites import mapped_values
 
+OTHER_METHOD = Stacked.MAP_STAYS.reason("its object may be of a class that has another method of that name")
 RESULTS = {"output", "first", "metrics"}
 UNDER_NONE = Stacked.MIXED.reason("is a stacked array under in_axes=None")
 
@@ -56,6 +57,7 @@ class Solver(EqualOutputs):
         self.by_rows: set[ast.expr] = set()  # sites that may be called with slices for fewer devices than there are
         tests = (
             self._block,
+            self._block_other_methods,
             self._drop_numbers,
             self._drop_varying,
             self._drop_useless,
@@ -99,6 +101,23 @@ class Solver(EqualOutputs):
                     for output in self._outputs(node):
                         if output is not None and not self._is_result(output.find()):
                             changed |= self._drop(output, NOT_FULL)
+        return changed
+
+    def _block_other_methods(self) -> bool:
+        """Sites that map methods of trees of arrays, where an object may be of a class that has another such method."""
+        changed = False
+        for call in self.it.maps.calls.values():
+            root = self._argument(call.site, 0)
+            cls = (self.classes.get(root.find()) or self.states.get(root.find())) if root is not None else None
+            if self.blocked[call.site] or not tree_methods.gives_other(self.it, call, cls):
+                continue
+            if self.it.trust.likely and cls is None:
+                self.it.leans = True
+                why = tree_methods.assumption(self.it, call.site, call.node, call.module)
+                self.facts.leans.setdefault(call.site, {})[why] = None
+                continue
+            self.blocked[call.site] = Blocker(OTHER_METHOD, call.module, call.node)
+            changed = True
         return changed
 
     def _not_full(self, node: ast.expr) -> Reason | Blocker:

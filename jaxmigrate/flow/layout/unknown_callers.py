@@ -13,7 +13,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TypeAlias
 
-from jaxmigrate.flow.layout import accessors, loaded_modules, methods
+from jaxmigrate.flow.layout import accessors, loaded_modules, methods, observing
 from jaxmigrate.flow.layout.causes import Reason, Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Key
@@ -21,7 +21,7 @@ from jaxmigrate.flow.layout.reachable_modules import ROUND_NAMES
 from jaxmigrate.flow.layout.values import CALLS, Abstract, Blocker, Ref, Remedy, is_tracked
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once_each
-from jaxmigrate.program.scopes import FunctionNode
+from jaxmigrate.program.scopes import FunctionNode, all_parameters
 from jaxmigrate.program.values import Class, Function
 
 FRAME_ATTRIBUTES = frozenset({"f_locals", "f_globals", "__globals__", "f_back", "gi_frame"})
@@ -58,7 +58,8 @@ def _call_unseen(it: Interpreter, function: Function, reason: Reason) -> None:
     """A function that nothing in sight calls runs with anything; who gets what it returns is not known, if anybody."""
     module, node = function.module, function.node
     says = f"`{_name_of(function)}` is called only in the files given"
-    apart = None if _is_hook(function) else it.trust.leaves_apart(module.path, says, module, node)
+    given = any(observing.is_presumed(it, parameter, module) for parameter in all_parameters(node.args))
+    apart = None if _is_hook(function) or given else it.trust.leaves_apart(module.path, says, module, node)
     if apart is None:
         it.call_unseen(function, Blocker(reason, module, node, remedy=CALLS))
         return
