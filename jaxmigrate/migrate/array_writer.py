@@ -12,9 +12,9 @@ from typing import cast
 from jaxmigrate.flow.layout.choices import OpChoice
 from jaxmigrate.flow.layout.drawn_rows import sizes_behind
 from jaxmigrate.flow.layout.idioms import CONSTANTS, LEADING, PATTERN, TILES, Idioms
-from jaxmigrate.flow.layout.model import Op
+from jaxmigrate.flow.layout.model import OBSERVED, PRESUMED, Op
 from jaxmigrate.flow.layout.objects import REPLACES
-from jaxmigrate.flow.layout.operations import COPIED, OBSERVED, PRESUMED, WITHIN, is_converted, is_fetched
+from jaxmigrate.flow.layout.operations import COPIED, WITHIN, is_converted, is_fetched
 from jaxmigrate.flow.layout.shape_texts import pattern_sides, shape_given
 from jaxmigrate.flow.layout.some_devices import SomeDevices
 from jaxmigrate.flow.layout.values import Numpys

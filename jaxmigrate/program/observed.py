@@ -59,6 +59,20 @@ class Observed:
     def __bool__(self) -> bool:
         return bool(self.made or self.given or self.outputs)
 
+    def halves(self) -> list[Observed]:
+        """Two parts of what was made and given, those of one file together as far as they go; none of a single one."""
+        every = sorted([(*spot, 1) for spot in self.made] + [(*site, index, 0) for site, index in self.given])
+        middle = len(every) // 2
+        if not middle:
+            return []
+        last = every[middle - 1]
+        sides: list[Observed] = []
+        for first in (True, False):
+            made = {spot: one for spot, one in self.made.items() if ((*spot, 1) <= last) is first}
+            given = {key: one for key, one in self.given.items() if ((*key[0], key[1], 0) <= last) is first}
+            sides.append(Observed(made, given))
+        return sides
+
     def without(self, facts: Collection[Fact]) -> Observed:
         """The same as if some facts had not been seen."""
         return Observed(

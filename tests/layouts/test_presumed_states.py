@@ -82,6 +82,18 @@ def main():
         params, opt_state, loss = p_step(params, opt_state, batch)
         losses.append(float(loss[0]))
     return losses, float(opt_state[0]), np.asarray(params["w"][0]).tolist()"""
+BRANCHES = """\
+def main(resume):
+    if resume:
+        with open(__file__):
+            params, opt_state = source.MAKERS["both"]()
+    else:
+        params, opt_state = source.MAKERS["both"]()
+    losses = []
+    for batch in source.MAKERS["batches"](3):
+        params, opt_state, loss = p_step(params, opt_state, batch)
+        losses.append(float(loss[0]))
+    return losses, float(opt_state[0]), np.asarray(params["w"][0]).tolist()"""
 HELD = """\
 def main():
     held = source.MAKERS["hold"]()
@@ -97,7 +109,12 @@ def files(code: str, result: str, source: str = SOURCE) -> dict[str, str]:
     return {"main.py": MAIN.format(code=code, result=result), "source.py": source}
 
 
-WAYS = {"given": (GIVEN, DRIVEN), "unpacked": (UNPACKED, "main()"), "held": (HELD, "main()")}
+WAYS = {
+    "given": (GIVEN, DRIVEN),
+    "unpacked": (UNPACKED, "main()"),
+    "held": (HELD, "main()"),
+    "branches": (BRANCHES, "main(True)"),
+}
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -184,3 +201,39 @@ def test_a_key_among_what_is_unpacked_stays_one_of_each_device() -> None:
     assert (before["error"], after["error"]) == ("", "")
     assert before["result"] == after["result"]
 
+
+REPLICATED_BELOW = """\
+from flax import jax_utils
+
+
+def main(resume):
+    params = source.make_params()
+    if resume:
+        params = jax.tree.map(lambda x: x * 2, params)
+    params = jax_utils.replicate(params)
+    opt_state = jax_utils.replicate(jnp.zeros(()))
+    for batch in source.MAKERS["batches"](3):
+        params, opt_state, loss = p_step(params, opt_state, batch)
+    return np.asarray(params["w"][0]).tolist()"""
+HARMFUL = """\
+def report(params):
+    return [float(p_step(params, jnp.zeros(8), batch)[2][0]) for batch in source.MAKERS["batches"](1)]
+
+
+def main():
+    params, opt_state = source.MAKERS["both"]()
+    found = report({"w": jnp.stack([jnp.ones(3) * i for i in range(8)])})
+    for batch in source.MAKERS["batches"](3):
+        params, opt_state, loss = p_step(params, opt_state, batch)
+    return found, np.asarray(params["w"][0]).tolist()"""
+
+
+@pytest.mark.parametrize("code", [REPLICATED_BELOW, HARMFUL], ids=["replicated below", "harmful"])
+def test_what_is_presumed_does_no_harm_to_the_rest(code: str) -> None:
+    source = SOURCE + "\n\ndef make_params():\n    return {'w': np.ones(3, np.float32)}\n"
+    program = files(code, "main(True)" if "resume" in code else "main()", source)
+    found = plan(program)
+    assert layouts(found)[0][2] == "split"
+    before, after = both("no harm", program, found)
+    assert (before["error"], after["error"]) == ("", "")
+    assert before["result"] == after["result"]

@@ -7,16 +7,19 @@ import re
 from collections.abc import Container, Iterator
 from functools import lru_cache
 
+from jaxmigrate.flow.layout.advice import shortened
 from jaxmigrate.flow.layout.alias_flow import VIEWS, Variable, given_back, held, home_of, named, same
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.idioms import RESHAPES
 from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.model import PRESUMED
 from jaxmigrate.flow.layout.own_values import is_counted, is_entry
-from jaxmigrate.flow.layout.values import Blocker
+from jaxmigrate.flow.layout.values import Blocker, Group, Ref
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Scope
+from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import External, Function
 
 WRITERS = frozenset({"fill", "sort", "partition", "put", "itemset", "resize", "setfield", "byteswap"})
@@ -60,7 +63,7 @@ def block_views(it: Interpreter) -> None:
     mapped = {call.node for call in it.maps.calls.values()} - it.maps.unmapped
     for node, group in it.operations.views.items():
         module = it.operations.ops[node].module
-        if not _is_spent(it, node, module, mapped):
+        if not (_is_spent(it, node, module, mapped) or _is_presumed_spent(it, node, group, mapped)):
             group.block(
                 Blocker(
                     Stacked.BUFFER.reason("is a view of a NumPy buffer that the program writes into again"),
@@ -68,6 +71,20 @@ def block_views(it: Interpreter) -> None:
                     node,
                 )
             )
+
+
+def _is_presumed_spent(it: Interpreter, node: ast.expr, group: Group, mapped: Container[ast.AST]) -> bool:
+    """Whether a batch from out of sight is copied where a map is given it, and a reader sees no argument write it."""
+    op = it.operations.ops[node]
+    call: ast.AST | None = op.module.table.parents[node]
+    while isinstance(call, ast.Starred | ast.keyword):
+        call = op.module.table.parents.get(call)
+    if not (it.trust.likely and op.form == PRESUMED and isinstance(call, ast.Call) and call in mapped):
+        return False
+    if not _copies_at_once(it, call, op.module):
+        says = f"the other arguments of `{shortened(call.func)}` do not write into `{shortened(node)}`"
+        it.lean([Ref(group)], Assumption("likely", "splits", "", says, op.module, node))
+    return True
 
 
 def _is_spent(it: Interpreter, node: ast.expr, module: Module, mapped: Container[ast.AST]) -> bool:

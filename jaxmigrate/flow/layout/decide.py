@@ -8,6 +8,7 @@ must stay stacked would keep every other so. The helper only reads them, so that
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from typing import NamedTuple
 
 from jaxmigrate.flow.layout import buffers, read_only_copies
 from jaxmigrate.flow.layout.causes import Stacked
@@ -22,8 +23,11 @@ from jaxmigrate.flow.layout.presuming import presumed
 from jaxmigrate.flow.layout.solution import Solution
 from jaxmigrate.flow.layout.solve import Setup
 from jaxmigrate.flow.layout.values import Group, Groups
+from jaxmigrate.program.observed import Observed
 from jaxmigrate.program.trust import Trust
 
+MOST_HALVINGS = 2  # of what is presumed where some of it does harm
+LARGE = 10_000  # bodies interpreted: a program that is not followed again and again
 MOST_ROUNDS = 3  # in each of which more is presumed of where arrays come from
 TOO_LARGE = Stacked.NOT_FOLLOWED.reason(
     "the program is too large to be followed at once; run fix on one entry point and the files that it imports"
@@ -35,21 +39,15 @@ def layouts(code: HostCode, setup: Setup, trust: Trust) -> Layouts:
 
     def found(trust: Trust) -> tuple[Layouts, bool]:
         decided, interpreter, trust = _with_draws(code, setup, trust)
-        for _ in range(MOST_ROUNDS if trust.likely and interpreter is not None else 0):
-            assert interpreter is not None
-            wider = trust.presuming(presumed(interpreter, decided))
-            if wider.presumed == trust.presumed:
-                break
-            again, other = _followed(code, setup, wider)
-            if other is None or not again.is_at_least(decided):
-                break
-            decided, interpreter, trust = again, other, wider
-        if trust.likely and interpreter is not None:
-            wider = trust.presuming(presumed(interpreter, decided, flowing=True))
-            if wider.presumed != trust.presumed:
-                again, other = _followed(code, setup, wider)
-                if other is not None and again.is_at_least(decided):
-                    decided, interpreter = again, other
+        if interpreter is not None and trust.likely:
+            known = _Known(decided, interpreter, trust)
+            for _ in range(MOST_ROUNDS):
+                before = known
+                known = _presuming(code, setup, known, presumed(known.interpreter, known.layouts), MOST_HALVINGS)
+                if known is before:
+                    break
+            more = presumed(known.interpreter, known.layouts, flowing=True)
+            decided, interpreter, _ = _presuming(code, setup, known, more, 0)
         return decided, interpreter is not None and interpreter.leans
 
     try:
@@ -62,6 +60,29 @@ def layouts(code: HostCode, setup: Setup, trust: Trust) -> Layouts:
                 "following the program failed; please report it",
             ),
         )
+
+
+class _Known(NamedTuple):
+    """The layouts of a program, what followed it, and what it was trusted with."""
+
+    layouts: Layouts
+    interpreter: Interpreter
+    trust: Trust
+
+
+def _presuming(code: HostCode, setup: Setup, known: _Known, more: Observed, halvings: int) -> _Known:
+    """The same with more presumed, where that costs no array its layout; else with what of it costs none."""
+    wider = known.trust.presuming(more)
+    if wider.presumed == known.trust.presumed:
+        return known
+    layouts, interpreter = _followed(code, setup, wider)
+    if interpreter is not None and layouts.is_at_least(known.layouts):
+        return _Known(layouts, interpreter, wider)
+    if interpreter is None or not halvings or interpreter.bodies.runs > LARGE:
+        return known
+    for half in more.halves():
+        known = _presuming(code, setup, known, half, halvings - 1)
+    return known
 
 
 def _followed(code: HostCode, setup: Setup, trust: Trust) -> tuple[Layouts, Interpreter | None]:

@@ -12,7 +12,7 @@ from jaxmigrate.flow.layout.causes import NOT_ONE, Reason, Stacked
 from jaxmigrate.flow.layout.choices import Choice, Name, NamedTuple, SiteChoice
 from jaxmigrate.flow.layout.idioms import COUNTINGS
 from jaxmigrate.flow.layout.interpreter import Interpreter
-from jaxmigrate.flow.layout.model import Key, Op, Place
+from jaxmigrate.flow.layout.model import OBSERVED, PRESUMED, Key, Op, Place
 from jaxmigrate.flow.layout.site_facts import SiteFacts
 from jaxmigrate.flow.layout.values import PROCESSES, Blocker, Group, Remedy, told
 from jaxmigrate.flow.variance import AbstractValue, Level
@@ -165,7 +165,7 @@ class Groups:
     def _is_unseen(self, root: Group) -> bool:
         """Whether arrays of a group are made out of sight, so that they may be NumPy's."""
         ops = (op for op in self.it.operations.ops.values() if op.group.find() in self.family_of(root))
-        return any(op.form in (operations.OBSERVED, operations.PRESUMED) for op in ops)
+        return any(op.form in (OBSERVED, PRESUMED) for op in ops)
 
     def _reason(self, group: Group | None, module: Module) -> Reason:
         return told(self._why(group), module)

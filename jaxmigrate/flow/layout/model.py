@@ -16,6 +16,8 @@ from jaxmigrate.program.scopes import Scope
 from jaxmigrate.program.syntax import has_stars
 from jaxmigrate.program.values import Function
 
+OBSERVED = "observed"  # the form of what is made out of sight, so that its device axis has to be taken off again
+PRESUMED = "presumed"  # the same, where no run has shown that it has one
 Key: TypeAlias = tuple[object, ...]
 Env: TypeAlias = dict[str, Abstract]
 Place: TypeAlias = tuple[int | str, ...]

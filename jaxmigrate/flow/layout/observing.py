@@ -15,8 +15,7 @@ from jaxmigrate.flow.layout.advice import shortened
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.idioms import Idiom
 from jaxmigrate.flow.layout.interpreter import Interpreter
-from jaxmigrate.flow.layout.model import Frame, Place
-from jaxmigrate.flow.layout.operations import OBSERVED, PRESUMED
+from jaxmigrate.flow.layout.model import OBSERVED, PRESUMED, Frame, Place
 from jaxmigrate.flow.layout.values import PLAIN, Abstract, Dct, Plain, Ref, Tup, is_empty, is_tracked
 from jaxmigrate.program.declarations import Kind as Declared
 from jaxmigrate.program.modules import Module

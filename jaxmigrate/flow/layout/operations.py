@@ -11,7 +11,7 @@ from jaxmigrate.flow.layout.buffers import is_written
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.idioms import CONSTANTS, LEADING, OF_ARRAY, PATTERN, REPLICATES, UNREPLICATE, Idiom, Kind
 from jaxmigrate.flow.layout.interpreter import Interpreter
-from jaxmigrate.flow.layout.model import Frame, Op
+from jaxmigrate.flow.layout.model import OBSERVED, PRESUMED, Frame, Op
 from jaxmigrate.flow.layout.values import (
     NOTHING,
     PLAIN,
@@ -38,8 +38,6 @@ from jaxmigrate.program.trees import ANY_TREE_MAPS
 from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import Class, External, Function, Partial, Value
 
-OBSERVED = "observed"  # the form of what is made out of sight, so that its device axis has to be taken off again
-PRESUMED = "presumed"  # the same, where no run has shown that it has one
 SCALARS = named("scalar")
 FETCHES = named("scalar", "fetches", "host-number")
 COPIED = "copied"  # the form of what joins the rows of an array in a copy that is numpy's

@@ -18,10 +18,11 @@ from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import SiteCall
 from jaxmigrate.flow.layout.observing import site_of, spot_of
 from jaxmigrate.flow.layout.site_facts import SiteFacts
+from jaxmigrate.flow.layout.values import is_tracked
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.observed import Making, Observed, Site, Spot
 from jaxmigrate.program.scopes import Binding
-from jaxmigrate.program.values import Function
+from jaxmigrate.program.values import External, Function
 
 BATCH = re.compile(
     r"(?:^|_)(?:atoms|audio|batch|batches|batched|captions?|coordinates|coords|crops|data|dataset|documents?|electrons?|"
@@ -40,6 +41,8 @@ LEARNED = re.compile(  # of the fields of a training state, what an optimiser ch
     r"(?:^|_)(?:count|emas?|momenta?|momentum|mu|nu|opts?|optimizers?|params?|parameters|steps?|target|theta|weights)"
     r"(?:_|\d*$)"
 )
+COMPUTING = ("numpy", "jax.numpy", "jax.random", "numpy.random")
+REPEATING = ("broadcast_to", "repeat", "tile")
 DEEPEST = 4  # callers of callers
 LEAST_AXES = 2  # of a batch: the devices, and the rows of each
 
@@ -70,7 +73,8 @@ def presumed(it: Interpreter, found: Layouts, *, flowing: bool = False) -> Obser
             elif way == "replicate":
                 spots = [*makers(it, place, call.module, DEEPEST)]
                 made |= {spot: Making("replicate", 0) for spot in spots}
-                if unmade and not spots:
+                known = it.trust.presumed.made.keys() >= {*spots}  # what makes it is not all, then
+                if unmade and known and _is_unseen(it, call.site, index):
                     given[site_of(call.site, it.sites[call.site].module), index] = Making("replicate", 0)
     return Observed(made, given)
 
@@ -175,25 +179,65 @@ def _name_of(node: ast.expr) -> str:
 def makers(it: Interpreter, place: ast.expr, module: Module, depth: int) -> Iterator[Spot]:
     """The calls that an argument's first value comes from."""
     match place:
-        case ast.Call() if place not in it.sites:
+        case ast.Call() if place not in it.sites and not _is_computed(it, place, module):
             yield spot_of(place, module)
         case ast.Name():
-            binding = _first(it, place, module)
-            if binding is not None and binding.kind == "param" and depth:
-                passed = [*_passed(it, binding)]
-                for one, where in passed:
-                    yield from makers(it, one, where, depth - 1)
-                if not passed and isinstance(binding.node, ast.arg) and _is_def(binding.scope.node):
-                    yield spot_of(binding.node, module)
-            elif binding is not None and binding.path and isinstance(binding.value, ast.Call) and depth:
-                target = _target(binding)
-                if target is not None and binding.value not in it.sites:
-                    yield spot_of(target, module)
-            elif binding is not None and binding.value is not None and not binding.path and depth:
-                yield from makers(it, binding.value, module, depth - 1)
+            for binding in _firsts(it, place, module) if depth else ():
+                yield from _bound(it, binding, module, depth - 1)
         case ast.Attribute(attr=name) if depth:
             for value, where in _assigned(it, name):
                 yield from makers(it, value, where, depth - 1)
+
+
+def _is_unseen(it: Interpreter, site: ast.expr, index: int) -> bool:
+    """Whether nothing in sight computes what calls give a map that nothing in sight made."""
+    calls = [one for one in it.maps.calls.values() if one.site is site and not is_tracked(one.arguments[index])]
+    return all(index < len(one.places) and is_unseen(it, one.places[index], one.module) for one in calls)
+
+
+def is_unseen(it: Interpreter, place: ast.expr, module: Module, depth: int = DEEPEST) -> bool:
+    """Whether nothing in sight computes what an expression gives, so that its name is all that there is to go by."""
+    match place:
+        case ast.Attribute(attr=name):
+            return all(is_unseen(it, one, where, depth - 1) for one, where in _assigned(it, name) if depth)
+        case ast.Subscript(value=value):
+            return is_unseen(it, value, module, depth)
+        case ast.Call():
+            return not _is_computed(it, place, module)
+        case ast.Name() if depth:
+            given = [
+                pair
+                for binding in _firsts(it, place, module)
+                for pair in (_passed(it, binding) if binding.kind == "param" else [(binding.value, module)])
+            ]
+            return all(one is None or is_unseen(it, one, where, depth - 1) for one, where in given)
+    return False
+
+
+def _is_computed(it: Interpreter, call: ast.Call, module: Module) -> bool:
+    """Whether a call of NumPy or JAX computes an array where all can see it, and gives devices no equal slices."""
+    value = it.resolver.value(call.func, module) if call.func in module.table.scope_of else None
+    home, _, name = value.name.rpartition(".") if isinstance(value, External) else ("", "", "")
+    if home not in COMPUTING or name in REPEATING:
+        return False
+    first = call.args[0] if call.args else None
+    return not (isinstance(first, ast.BinOp) and isinstance(first.left, ast.List) and isinstance(first.op, ast.Mult))
+
+
+def _bound(it: Interpreter, binding: Binding, module: Module, depth: int) -> Iterator[Spot]:
+    """The calls, parameters and names of parts that give a name its value."""
+    if binding.kind == "param":
+        passed = [*_passed(it, binding)]
+        for one, where in passed:
+            yield from makers(it, one, where, depth)
+        if not passed and isinstance(binding.node, ast.arg) and _is_def(binding.scope.node):
+            yield spot_of(binding.node, module)
+    elif binding.path and isinstance(binding.value, ast.Call):
+        target = _target(binding)
+        if target is not None and binding.value not in it.sites:
+            yield spot_of(target, module)
+    elif binding.value is not None and not binding.path:
+        yield from makers(it, binding.value, module, depth)
 
 
 def _is_def(node: ast.AST) -> bool:
@@ -210,12 +254,27 @@ def _target(binding: Binding) -> ast.Name | None:
     return names[0] if isinstance(whole, ast.Tuple) and len(names) == 1 else None
 
 
-def _first(it: Interpreter, place: ast.Name, module: Module) -> Binding | None:
-    """What gives a name its value before the maps do: the last binding above that is no map's result."""
+def _firsts(it: Interpreter, place: ast.Name, module: Module) -> Iterator[Binding]:
+    """What gives a name its value before the maps do: no map's result, but the last above, and those it may leave."""
     calls = {call.node for call in it.maps.calls.values()}
     bindings = [b for b in it.resolver.bindings_at(place, module) if b.value is None or b.value not in calls]
     above = [b for b in bindings if getattr(b.node, "lineno", 0) <= place.lineno]
-    return max(above, key=lambda b: getattr(b.node, "lineno", 0), default=None)
+    around = {*_around(place, module)}
+    for binding in sorted(above, key=lambda b: getattr(b.node, "lineno", 0), reverse=True):
+        yield binding
+        names = ast.walk(binding.value) if binding.value is not None else ()
+        renewed = any(isinstance(n, ast.Name) and n.id == place.id for n in names)
+        apart = {one for one in _around(binding.node, module) if one not in around}
+        if renewed or not any(isinstance(one, ast.If | ast.Try | ast.For | ast.While) for one in apart):
+            return
+
+
+def _around(node: ast.AST, module: Module) -> Iterator[ast.AST]:
+    """What a node stands in."""
+    above = module.table.parents.get(node)
+    while above is not None:
+        yield above
+        above = module.table.parents.get(above)
 
 
 def _passed(it: Interpreter, binding: Binding) -> Iterator[tuple[ast.expr, Module]]:
