@@ -328,10 +328,10 @@ class ArrayWriter:
             function = self.module.table.function_of(node)
             assert isinstance(function, ast.FunctionDef)
             return First(function, self._code(f"{node.arg} = {text.replace('$itself', node.arg)}"))
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            statement = self.module.table.statement_of(node)
+        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+            statement, name = self.module.table.statement_of(node), self.module.segment(node)
             assert statement is not None
-            return After(statement, self._code(f"{node.id} = {text.replace('$itself', node.id)}"))
+            return After(statement, self._code(f"{name} = {text.replace('$itself', name)}"))
         return Replace(choice.op.node, self._code(text))
 
     def _entered(self, choice: OpChoice) -> str:

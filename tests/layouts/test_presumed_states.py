@@ -109,7 +109,19 @@ def files(code: str, result: str, source: str = SOURCE) -> dict[str, str]:
     return {"main.py": MAIN.format(code=code, result=result), "source.py": source}
 
 
+ATTRIBUTES = """\
+class Trainer:
+    def __init__(self):
+        self.params, self.opt_state = source.MAKERS["both"]()
+
+    def run(self):
+        losses = []
+        for batch in source.MAKERS["batches"](3):
+            self.params, self.opt_state, loss = p_step(self.params, self.opt_state, batch)
+            losses.append(float(loss[0]))
+        return losses, float(self.opt_state[0]), np.asarray(self.params["w"][0]).tolist()"""
 WAYS = {
+    "attributes": (ATTRIBUTES, "Trainer().run()"),
     "given": (GIVEN, DRIVEN),
     "unpacked": (UNPACKED, "main()"),
     "held": (HELD, "main()"),

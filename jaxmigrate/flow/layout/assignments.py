@@ -31,6 +31,7 @@ def assign(it: Interpreter, target: ast.expr, value: Abstract, node: ast.AST, fr
         case ast.Starred(value=inner):
             assign(it, inner, value, node, frame)
         case ast.Attribute(value=owner, attr=name):
+            value = observing.bound(it, value, target, frame)
             holder = it.evaluate(owner, frame)
             if isinstance(holder, Obj | Func):
                 it.looks.known_targets.add(target)

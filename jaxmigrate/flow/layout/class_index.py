@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from jaxmigrate.flow.layout.interpreter import Interpreter
-from jaxmigrate.program.once import once
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.once import once, once_each
 from jaxmigrate.program.values import Class
 
 
@@ -46,7 +47,7 @@ def _survey(it: Interpreter) -> Survey:
             if isinstance(node, ast.ClassDef)
         ]
         methods, properties = _methods(classes)
-        assigned = {attribute.attr for module in it.modules for attribute in module.table.attributes}
+        assigned = {name for module in it.modules for name in _assigned(module, it)}
         families: dict[ast.ClassDef, list[Class]] = {}
         for cls in classes:
             assigned |= set(cls.module.table.own_scope[cls.node].bindings)
@@ -54,6 +55,12 @@ def _survey(it: Interpreter) -> Survey:
         measured = [cls for cls in classes if _has(cls, "__bool__") or _has(cls, "__len__")]
         known[len(it.modules)] = Survey(methods, properties, assigned, families, _declared(classes), measured)
     return known[len(it.modules)]
+
+
+@once_each
+def _assigned(module: Module, _it: Interpreter) -> frozenset[str]:
+    """The attributes that a module gives a value, also as parts of what it unpacks."""
+    return frozenset(n.attr for n in module.nodes if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store))
 
 
 def _methods(classes: Iterable[Class]) -> tuple[set[str], set[str]]:

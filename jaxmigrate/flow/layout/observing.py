@@ -49,8 +49,8 @@ def made(it: Interpreter, value: Abstract, node: ast.Call, frame: Frame) -> Abst
     return _entered(it, _idiom(it, making, node, frame), making, node, (MADE, spot), frame) if making else value
 
 
-def bound(it: Interpreter, value: Abstract, node: ast.arg | ast.Name, frame: Frame) -> Abstract:
-    """The value that a parameter or a name gets: one that is presumed to hold arrays for mapped functions, these."""
+def bound(it: Interpreter, value: Abstract, node: ast.arg | ast.expr, frame: Frame) -> Abstract:
+    """What a parameter, name or attribute gets: one that is presumed to hold arrays for mapped functions, these."""
     if (frame.module.path, node.lineno) not in _presumed_lines(it):
         return value
     spot, place = spot_of(node, frame.module), cast("ast.expr", node)  # nothing but its place is asked for

@@ -187,6 +187,8 @@ def makers(it: Interpreter, place: ast.expr, module: Module, depth: int) -> Iter
         case ast.Attribute(attr=name) if depth:
             for value, where in _assigned(it, name):
                 yield from makers(it, value, where, depth - 1)
+            for target, where in _parts(it, name):
+                yield spot_of(target, where)
 
 
 def _is_unseen(it: Interpreter, site: ast.expr, index: int) -> bool:
@@ -244,14 +246,19 @@ def _is_def(node: ast.AST) -> bool:
     return isinstance(node, ast.FunctionDef)
 
 
-def _target(binding: Binding) -> ast.Name | None:
+def _target(binding: Binding) -> ast.expr | None:
     """The name that gets a part of what a statement with lines of its own unpacks: `params, state = load()`."""
-    statement = binding.node
+    parts = _unpacked(binding.node)
+    names = [one for one in parts if isinstance(one, ast.Name) and one.id == binding.name]
+    return names[0] if len(names) == 1 else None
+
+
+def _unpacked(statement: ast.AST) -> list[ast.expr]:
+    """What gets the parts of what a statement unpacks, where it does nothing else."""
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
-        return None
+        return []
     whole = statement.targets[0]
-    names = [one for one in ast.walk(whole) if isinstance(one, ast.Name) and one.id == binding.name]
-    return names[0] if isinstance(whole, ast.Tuple) and len(names) == 1 else None
+    return [*whole.elts] if isinstance(whole, ast.Tuple | ast.List) and isinstance(statement.value, ast.Call) else []
 
 
 def _firsts(it: Interpreter, place: ast.Name, module: Module) -> Iterator[Binding]:
@@ -306,6 +313,16 @@ def _assigned(it: Interpreter, name: str) -> Iterator[tuple[ast.expr, Module]]:
             targets = [target for target in statement.targets if isinstance(target, ast.Attribute)]
             if any(not _is_before(it, target, module) for target in targets):
                 yield one.value, module
+
+
+def _parts(it: Interpreter, name: str) -> Iterator[tuple[ast.Attribute, Module]]:
+    """The attributes of a name that get parts of what a call gives which is no map's."""
+    mapped = {call.node for call in it.maps.calls.values()}
+    for module in it.modules:
+        if name in module.text:
+            for statement in (one for one in module.nodes if isinstance(one, ast.Assign) and one.value not in mapped):
+                found = (one for one in _unpacked(statement) if isinstance(one, ast.Attribute) and one.attr == name)
+                yield from ((target, module) for target in found)
 
 
 def _is_before(it: Interpreter, target: ast.Attribute, module: Module) -> bool:
