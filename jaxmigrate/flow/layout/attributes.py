@@ -91,7 +91,9 @@ def attribute_of(it: Interpreter, owner: Abstract, name: str, node: ast.Attribut
             return NOTHING
         case Plain(cls=Class() as cls) if (found := _instance_attribute(it, cls, name, node)) is not None:
             return found
-        case Plain() if _is_called(node, frame.module) and tree_methods.called(it, owner, name) is not None:
+        case Plain() if (
+            _is_called(node, frame.module) and tree_methods.called(it, owner, node, frame.module) is not None
+        ):
             it.looks.receivers[node] = owner
             return func(Method(node))
     it.looks.loads.discard(node)  # any object: an attribute of that name somewhere may be this one

@@ -28,9 +28,10 @@ UNCHANGED = frozenset({"block_until_ready", "copy", "astype"})
 
 def call_method(it: Interpreter, owner: Abstract, name: str, given: Given, node: ast.expr, frame: Frame) -> Abstract:
     """A method of a list, dictionary, tuple or tree of arrays."""
-    site = tree_methods.called(it, owner, name)
-    if site is not None and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        return tree_methods.call(it, site, owner, given, node, frame)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == name:
+        site = tree_methods.called(it, owner, node.func, frame.module)
+        if site is not None:
+            return tree_methods.call(it, site, owner, given, node, frame)
     match owner:
         case Seq():
             result = _of_list(it, owner, name, given, node, frame)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from jaxmigrate.flow.guards import is_tried
-from jaxmigrate.flow.layout import devices, handed_back, observing, results, spreading
+from jaxmigrate.flow.layout import classes, devices, handed_back, observing, results, spreading
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given, SiteCall
@@ -20,6 +20,7 @@ from jaxmigrate.flow.layout.values import (
     Func,
     Nothing,
     Obj,
+    Plain,
     Ref,
     Site,
     Stage,
@@ -205,7 +206,10 @@ def _give(
     """Arrays that reach a mapped function in one position share a representation."""
     if isinstance(value, Nothing) or (is_empty(value) and not it.final):
         return
-    if index == 0 and site in it.maps.methods and isinstance(value, Obj):
+    of_method = index == 0 and site in it.maps.methods
+    if of_method and isinstance(value, Obj) and classes.is_pytree(it, value.cls):
+        value = Plain(value.cls)  # of a method that is called of nobody knows what
+    if of_method and isinstance(value, Obj):
         it.store(("tree", site, index), PLAIN, node, frame.module)
         return  # which the map gets as it is; what it reads of its attributes is looked for where they are named
     if not is_array and ("tree", site, index) not in it.variables:

@@ -121,7 +121,7 @@ def sweep(it: Interpreter) -> None:
                 if isinstance(read, ast.Attribute) and read not in it.looks.loads and not _is_data(it, read, module):
                     _escape(
                         it,
-                        [site for site in names[name] if not tree_methods.is_nested(site, read, it, module)],
+                        [one for one in names[name] if not _is_none_of(it, one, read, module)],
                         Blocker(
                             Stacked.REACHABLE.reason("is read from an object that fix cannot identify"), module, read
                         ),
@@ -136,6 +136,13 @@ def sweep(it: Interpreter) -> None:
                             Stacked.REACHABLE.reason("is replaced in an object that fix cannot identify"), module, node
                         ),
                     )
+
+
+def _is_none_of(it: Interpreter, site: ast.expr, read: ast.Attribute, module: Module) -> bool:
+    """Whether an attribute of what is not known is no mapped method of a tree: none runs there, or a reader says so."""
+    if not tree_methods.is_one(it, site):
+        return False
+    return tree_methods.is_nested(read, it, module) or tree_methods.unlike(it, read, module)
 
 
 def _is_data(it: Interpreter, node: ast.Attribute, module: Module) -> bool:

@@ -111,7 +111,7 @@ class Solver(EqualOutputs):
             cls = (self.classes.get(root.find()) or self.states.get(root.find())) if root is not None else None
             if self.blocked[call.site] or not tree_methods.gives_other(self.it, call, cls):
                 continue
-            if self.it.trust.likely and cls is None:
+            if self.it.trust.likely and cls is None and tree_methods.is_only(self.it, call.site):
                 self.it.leans = True
                 why = tree_methods.assumption(self.it, call.site, call.node, call.module)
                 self.facts.leans.setdefault(call.site, {})[why] = None

@@ -7,9 +7,10 @@ arrays has is a matter of its class, which is known in the end: of what a call r
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import replace
 
-from jaxmigrate.flow.layout import class_index, classes, mapped
+from jaxmigrate.flow.layout import class_index, classes, mapped, mapped_bodies
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given, SiteCall
@@ -17,9 +18,11 @@ from jaxmigrate.flow.layout.values import Abstract, Blocker, Plain, Ref
 from jaxmigrate.program.library import named as functions
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.sites import listed
+from jaxmigrate.program.syntax import has_stars
 from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import Class
 
+TREES = re.compile(r"(?:^|_)(?:agents?|algos?|learners?|models?|nets?|networks?|policy|state|trainers?)(?:_|\d*$)")
 LOOKERS_UP = functions("by-name")
 
 
@@ -39,10 +42,8 @@ def named(it: Interpreter, name: str) -> list[ast.expr]:
     ]
 
 
-def is_nested(site: ast.expr, read: ast.Attribute, it: Interpreter, module: Module) -> bool:
-    """Whether an attribute is read in the body of a def under a map, where no map runs, while a site maps a tree."""
-    if not is_one(it, site):
-        return False
+def is_nested(read: ast.Attribute, it: Interpreter, module: Module) -> bool:
+    """Whether an attribute is read in the body of a def under a map, where no map runs."""
     scope = module.table.scope_of[read].function()
     while scope is not None:
         if any(one in it.sites for one in getattr(scope.node, "decorator_list", ())):
@@ -69,14 +70,53 @@ def of_class(it: Interpreter, cls: Class, name: str) -> ast.expr | None:
     return None
 
 
-def called(it: Interpreter, owner: Abstract, name: str) -> ast.expr | None:
+def called(it: Interpreter, owner: Abstract, node: ast.Attribute, module: Module) -> ast.expr | None:
     """The site that a method of a tree of arrays may be, by its name; None where that cannot be told."""
     if isinstance(owner, Plain) and owner.cls is not None:
-        return of_class(it, owner.cls, name) if not class_index.descendants(it, owner.cls) else None
-    if not (isinstance(owner, Ref) or (isinstance(owner, Plain) and it.trust.likely)):
+        return of_class(it, owner.cls, node.attr) if not class_index.descendants(it, owner.cls) else None
+    if not isinstance(owner, Plain | Ref):
         return None
-    found = named(it, name)
-    return found[0] if len(found) == 1 else None
+    found = named(it, node.attr)
+    if len(found) != 1 or (isinstance(owner, Plain) and not _seems_one(it, found[0], node, module)):
+        return None
+    return found[0]
+
+
+def _seems_one(it: Interpreter, site: ast.expr, node: ast.Attribute, module: Module) -> bool:
+    """Whether a reader takes a method of what is not known for a mapped one: by its object's name, its arguments."""
+    call, function = module.table.parents.get(node), mapped_bodies.mapped_function(it, site)
+    if not it.trust.likely or not isinstance(call, ast.Call) or call.func is not node or function is None:
+        return False
+    names, spec = function.passed_names(), function.node.args
+    given = 1 + len(call.args) + len(call.keywords)
+    fits = len(names) - len(spec.defaults) <= given <= len(names) and not has_stars(call)
+    return fits and _is_named_like_one(node) and is_only(it, site)
+
+
+def _is_named_like_one(node: ast.Attribute) -> bool:
+    """Whether what an attribute is read from has the name of something that learns."""
+    owner = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", "")
+    return TREES.search(owner.lower()) is not None
+
+
+def is_only(it: Interpreter, site: ast.expr) -> bool:
+    """Whether no other class in sight has a method of the name of a mapped one."""
+    name, found = name_of(it, site), 0
+    for module in it.modules:
+        scopes = (scope for scope in module.table.own_scope.values() if scope.kind == "class")
+        found += sum(name in scope.bindings for scope in scopes)
+    return found == 1
+
+
+def unlike(it: Interpreter, read: ast.Attribute, module: Module) -> bool:
+    """Whether a reader takes what an attribute is read from for no object that has such a method, which is told."""
+    call = module.table.parents.get(read)
+    if not it.trust.likely or not isinstance(call, ast.Call) or call.func is not read or _is_named_like_one(read):
+        return False
+    says = f"`{ast.unparse(read)}` is no mapped method of the project"
+    it.assumed.apart.setdefault(module, {})[Assumption("likely", "apart", "", says, module, read)] = None
+    it.leans = True
+    return True
 
 
 def call(it: Interpreter, site: ast.expr, owner: Abstract, given: Given, node: ast.Call, frame: Frame) -> Abstract:
