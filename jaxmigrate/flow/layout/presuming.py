@@ -21,6 +21,7 @@ from jaxmigrate.flow.layout.site_facts import SiteFacts
 from jaxmigrate.flow.layout.values import is_tracked
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.observed import Making, Observed, Site, Spot
+from jaxmigrate.program.once import once
 from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.values import External, Function
 
@@ -71,7 +72,7 @@ def presumed(it: Interpreter, found: Layouts, *, flowing: bool = False) -> Obser
             if way == "split" and (unmade or flows) and not _is_row(it, place, call.module):
                 given[site_of(call.site, it.sites[call.site].module), index] = Making("split", 0)
             elif way == "replicate":
-                spots = [*makers(it, place, call.module, DEEPEST)]
+                spots = [spot for spot in makers(it, place, call.module, DEEPEST) if spot not in _computed(it)]
                 made |= {spot: Making("replicate", 0) for spot in spots}
                 known = it.trust.presumed.made.keys() >= {*spots}  # what makes it is not all, then
                 if unmade and known and _is_unseen(it, call.site, index):
@@ -179,7 +180,7 @@ def _name_of(node: ast.expr) -> str:
 def makers(it: Interpreter, place: ast.expr, module: Module, depth: int) -> Iterator[Spot]:
     """The calls that an argument's first value comes from."""
     match place:
-        case ast.Call() if place not in it.sites and not _is_computed(it, place, module):
+        case ast.Call() if place not in it.sites:
             yield spot_of(place, module)
         case ast.Name():
             for binding in _firsts(it, place, module) if depth else ():
@@ -214,6 +215,13 @@ def is_unseen(it: Interpreter, place: ast.expr, module: Module, depth: int = DEE
             ]
             return all(one is None or is_unseen(it, one, where, depth - 1) for one, where in given)
     return False
+
+
+@once
+def _computed(it: Interpreter) -> set[Spot]:
+    """The calls that compute arrays where all can see it."""
+    found = ((call, module) for module in it.modules for call in module.table.calls)
+    return {spot_of(call, module) for call, module in found if _is_computed(it, call, module)}
 
 
 def _is_computed(it: Interpreter, call: ast.Call, module: Module) -> bool:
