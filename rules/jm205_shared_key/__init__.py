@@ -19,7 +19,7 @@ from jaxmigrate.program.collectives import PMAPS, SHARD_MAPS
 from jaxmigrate.program.imports import reached
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module, Project
-from jaxmigrate.program.syntax import calls_of
+from jaxmigrate.program.syntax import calls_of, last_name
 from jaxmigrate.program.values import Function
 
 CODE = "JM205"
@@ -196,7 +196,8 @@ def _shared(found: DeviceMap, reading: Reading, facts: Facts) -> Iterator[Draw]:
     if _makes_replicated(found, reading, facts):
         return
     for draw in reading.draws:
-        if is_shared(draw) and not _is_unused(draw, facts) and not _is_of_parameters(draw):
+        unused = _is_unused(draw, facts) or _folds_index(draw)
+        if is_shared(draw) and not unused and not _is_of_parameters(draw):
             yield draw
 
 
@@ -224,6 +225,15 @@ def _is_unused(draw: Draw, facts: Facts) -> bool:
     texts = [draw.module.text] if draw.module.is_test else _texts(facts.resolver.project)
     makes = draw.module.is_test or any(MAKING in text for text in texts)
     return makes and not any(word in text for text in texts for word in DRAWING)
+
+
+def _folds_index(draw: Draw) -> bool:
+    """Whether what is told is where the index of the device is folded into the keys."""
+    inner = [one for one in ast.walk(draw.node) if isinstance(one, ast.Call) and last_name(one.func) == "fold_in"]
+    given = [part for call in inner for one in call.args[1:] for part in ast.walk(one)]
+    names = [one.id for one in given if isinstance(one, ast.Name)]
+    direct = any(isinstance(one, ast.Call) and last_name(one.func) == INDEX for one in given)
+    return direct or any(re.search(rf"\b{name} = .*\b{INDEX}\(", draw.module.text) for name in names)
 
 
 def _is_of_parameters(draw: Draw) -> bool:

@@ -27,6 +27,7 @@ RATES = re.compile(r"^(lr|learning_rate|loss_scale|lr_schedule|lr_fn|learning_ra
 AVERAGES = re.compile("(^|_)p?(mean|average|avg)s?(_|$)")
 NAMED = r"(batch_stats?|moving_(mean|avg|average|var)|running_(mean|var))s?"
 STATISTICS = re.compile(rf"""^[\w.]*{NAMED}$|\[['"]{NAMED}['"]\]$""")
+ALL_DEVICES = re.compile(r"^(jax\.)?(local_)?devices\(")
 LOOPS = re.compile("scan|fori_loop|accum|micro")
 LOSS = re.compile(r"(^|_)loss(es)?$")
 SUMS = re.compile("sum|total")
@@ -62,6 +63,8 @@ def check(facts: Facts) -> Iterator[Finding]:
                 and not any(map(_is_count, same))
                 and node not in along
                 and found.application.node not in misnamed
+                and not _is_of_some_devices(found)
+                and not _is_divided_by_callers(found, facts)
             ):
                 message = (
                     f"psum over {AXES} of a value that is the same on all devices along it: too large by their number; "
@@ -78,6 +81,28 @@ def check(facts: Facts) -> Iterator[Finding]:
         )
         yield from facts.finding(module, node, CODE, message)
     yield from _by_names(facts)
+
+
+def _is_of_some_devices(found: DeviceMap) -> bool:
+    """Whether a map is given devices, such as one of each process, whose values the host of each has put there."""
+    given = found.keyword("devices") if found.name in PMAPS else None
+    text = ast.unparse(given.expression) if given is not None and given.expression is not None else ""
+    return bool(text) and ALL_DEVICES.search(text) is None and text != "None"
+
+
+def _is_divided_by_callers(found: DeviceMap, facts: Facts) -> bool:
+    """Whether each call's result is divided where it is called: `f(x)[0] / len(x)`."""
+    calls = [*facts.calls_of(found)]
+    return bool(calls) and all(_is_divided(call, module) for call, module in calls)
+
+
+def _is_divided(node: ast.AST, module: Module) -> bool:
+    above = module.table.parents.get(node)
+    while isinstance(above, ast.expr):
+        if isinstance(above, ast.BinOp) and isinstance(above.op, ast.Div | ast.FloorDiv) and above.left is node:
+            return True
+        node, above = above, module.table.parents.get(above)
+    return False
 
 
 def _of_means(found: DeviceMap, reduction: Reduction, reading: Reading, facts: Facts) -> str:

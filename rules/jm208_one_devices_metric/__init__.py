@@ -16,13 +16,19 @@ from jaxmigrate.flow.variance.lattice import BESIDE, DATA, MEAN
 from jaxmigrate.program.collectives import SHARD_MAPS, VMAP
 from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.values import Function
+from jaxmigrate.program.once import once
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.syntax import calls_of, last_name
+from jaxmigrate.program.values import Function, Parameter
 
 CODE = "JM208"
 METRIC = re.compile(
     r"loss|metric|accurac|(^|_)acc(_|$)|error|(^|_)(err|mse|mae|nll|ppl|elbo|kl|fid|psnr|bce|ce|l1|l2|bpd)(_|$)"
     r"|perplexity|reward|returns?$|grad_norm|entropy|stats$|(^|_)(logs?|info|aux)$|energy|scalars?$|(^|_)(accept|pmove)"
 )
+MAKES_METRICS = re.compile(r"metric|loss")
+REDUCES = re.compile(r"psum|pmean|all_gather")
+FUNCTION = re.compile(r"_?(fn|func|function)$")
 DEEPEST = 4  # functions behind one another
 NO_METRIC = re.compile("batch_stats|logit|state|param|image|sample")
 
@@ -41,6 +47,8 @@ def check(facts: Facts) -> Iterator[Finding]:
                 continue
             for taken, module, name in _told(found, reading, facts):
                 home, place = _leaving(taken, found, facts) or (module, taken.node)
+                if _is_reduced_by_those(place, home, facts):
+                    continue
                 if home.path not in facts.names:
                     home, place = module, taken.node
                 if place not in reported and taken.node not in reported:
@@ -58,7 +66,7 @@ def _finding(
     )
     if place is not taken.node:
         message = (
-            f"the {name} is not averaged over {axis}, and only device 0's is read; return jax.lax.pmean({name}, {axis})"
+            f"{name} is not averaged over {axis}, and only device 0's is read; return jax.lax.pmean({name}, {axis})"
         )
     way = () if place is taken.node else (Step(module, taken.node, "device 0's is read here"),)
     yield from facts.finding(home, place, CODE, message, way)
@@ -112,9 +120,30 @@ def _maker(node: ast.expr, path: list[int | str], module: Module, facts: Facts) 
     return values[0] if len(values) == 1 and isinstance(values[0], Function) else None
 
 
+def _is_reduced_by_those(node: ast.expr, module: Module, facts: Facts) -> bool:
+    """Whether a function that is passed in makes metrics, and functions of the program of such a name reduce theirs."""
+    made = facts.resolver.assigned(node, module)
+    values = facts.resolver.values(made.func, module) if isinstance(made, ast.Call) else ()
+    if not values or not all(isinstance(value, Parameter) for value in values) or not isinstance(made, ast.Call):
+        return False
+    word = FUNCTION.sub("", last_name(made.func))
+    return bool(word) and any(word in name for name in _reducing(facts.resolver))
+
+
+@once
+def _reducing(resolver: Resolver) -> frozenset[str]:
+    """The names of the program's functions that make metrics and reduce them over devices."""
+    modules = [one for one in resolver.project.program if REDUCES.search(one.text) and METRIC.search(one.text)]
+    functions = (node for module in modules for node in module.table.own_scope if isinstance(node, ast.FunctionDef))
+    named = (one for one in functions if MAKES_METRICS.search(one.name))
+    return frozenset(one.name for one in named if any(REDUCES.search(last_name(call.func)) for call in calls_of(one)))
+
+
 def _told(found: DeviceMap, reading: Reading, facts: Facts) -> Iterator[tuple[Taken, Module, str]]:
     for call, module in facts.calls_of(found):
         for taken in facts.taken_from(module).get(call, ()):
+            if not taken.path and isinstance(taken.node, ast.Subscript) and reading.returned.parts is not None:
+                continue  # the first of several results, and not of the devices
             name = _metric(reading.returned, taken)
             if name is not None and _metric(facts.confirmed(found, reading).returned, taken) is not None:
                 yield taken, module, name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
@@ -12,6 +13,10 @@ from jaxmigrate.program.modules import Module
 from jaxmigrate.program.syntax import last_name
 
 CODE = "JM505"
+# What has to be before the backend starts
+CONFIGURES = re.compile(
+    r"^[ \t]+.*(distributed\.initialize|jax_platform|JAX_PLATFORM|num_cpu_devices|XLA_FLAGS|CUDA_VISIBLE)", re.MULTILINE
+)
 PARSERS = frozenset({"parse_args", "parse_known_args"})
 SETTINGS = PARSERS | {"distributed.initialize", "config.update", "app.run"}
 
@@ -60,15 +65,33 @@ def _is_imported(module: Module, facts: Facts) -> bool:
     """Whether a module is written to be imported, or is, or sets up too late what its own mesh has started."""
     if not _is_script(module) and _sets_up(module) and any(is_for_main(node, module) for node in module.tree.body):
         return True
+    if not any(CONFIGURES.search(one.text) for one in facts.resolver.project.program):
+        return False  # nothing that the started backend would come before
+    return _is_read_early(module, facts, {module})
+
+
+def _is_read_early(module: Module, facts: Facts, seen: set[Module]) -> bool:
+    """Whether a module is imported as a program starts: at the top of what is run, or of what is imported so."""
+    for other, early in _importers(module, facts):
+        if early and other not in seen:
+            seen.add(other)
+            if not any(_importers(other, facts)) or _is_read_early(other, facts, seen):
+                return True
+    return False
+
+
+def _importers(module: Module, facts: Facts) -> Iterator[tuple[Module, bool]]:
+    """The modules that import one, and whether they do at their top."""
     project = facts.resolver.project
     for other in facts.modules:
-        if other is not module and module.path.stem in other.text:
-            for binding in other.table.imports:
-                statement = other.table.parents.get(binding.node)
-                name = statement.module or "" if isinstance(statement, ast.ImportFrom) else binding.name
-                level = statement.level if isinstance(statement, ast.ImportFrom) else 0
-                if project.find(other, name, level) == module.path:
-                    return True
-                if isinstance(binding.node, ast.alias) and project.imported_path(binding.node, other) == module.path:
-                    return True
-    return False
+        if other is module or other.is_test or module.path.stem not in other.text:
+            continue
+        for binding in other.table.imports:
+            statement = other.table.parents.get(binding.node)
+            name = statement.module or "" if isinstance(statement, ast.ImportFrom) else binding.name
+            level = statement.level if isinstance(statement, ast.ImportFrom) else 0
+            found = project.find(other, name, level) == module.path
+            if not found and isinstance(binding.node, ast.alias):
+                found = project.imported_path(binding.node, other) == module.path
+            if found:
+                yield other, statement is None or other.table.function_of(statement) is None

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
+from jaxmigrate.flow.eager import is_top_level
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.meshes import MeshCall, fixed_size
 
@@ -20,15 +21,30 @@ def check(facts: Facts) -> Iterator[Finding]:
         if mesh.module.is_test or KNOWS.search(mesh.module.text):
             continue
         size = _size(mesh, facts)
-        if size is None or _is_chosen(mesh.call):
+        if size is None or _is_chosen(mesh.call) or _is_of_script(mesh, facts) or _is_said(size, mesh):
             continue
         message = f"the mesh is for {size} devices whatever the machine has; take the number from jax.device_count()"
         yield from facts.finding(mesh.module, mesh.call, CODE, message)
 
 
 def _is_chosen(call: ast.Call) -> bool:
-    """Whether a mesh is given a part of the devices that is cut out for it."""
-    return any(k.arg == "devices" and isinstance(k.value, ast.Subscript) for k in call.keywords)
+    """Whether a mesh is given its devices: those it does not fit raise."""
+    return any(k.arg == "devices" for k in call.keywords)
+
+
+def _is_of_script(mesh: MeshCall, facts: Facts) -> bool:
+    """Whether a mesh is made as a script runs that nothing imports: it is for the machine of whoever wrote it."""
+    module = mesh.module
+    if not is_top_level(mesh.call, module):
+        return False
+    return not any(
+        f"import {module.path.stem}" in m.text or f"{module.path.stem} import" in m.text for m in facts.modules
+    )
+
+
+def _is_said(size: int, mesh: MeshCall) -> bool:
+    """Whether the module's documentation says for how many devices it is."""
+    return re.search(rf"\b{size}\b", ast.get_docstring(mesh.module.tree) or "") is not None
 
 
 def _size(mesh: MeshCall, facts: Facts) -> int | None:

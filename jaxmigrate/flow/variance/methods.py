@@ -65,7 +65,7 @@ SAMPLED = re.compile("sampl|nois|latent|diffus|repar|gumbel")  # by which networ
 STILL = (("train", False), ("training", False), ("is_training", False), ("deterministic", True))
 APPLY = frozenset({"apply", "apply_fn"})
 NO_DRAW = re.compile(
-    "init|replace|update|append|(?<!re)set|put|save|log|print|key|rng|fold|split|bind|shard|device|host|index",
+    "init|^create$|replace|update|append|(?<!re)set|put|save|log|print|key|rng|fold|split|bind|shard|device|host|index",
     re.IGNORECASE,
 )
 UPDATE = re.compile(r"(^|_)update(_fn|_fun)?$")
@@ -301,10 +301,10 @@ def note_keys(run: Run, arguments: Arguments, node: ast.Call | None, frame: Fram
         for one, value in zip(node.args, arguments.given, strict=False):
             if KEY.search(last_name(one)):
                 run.reading.draws.append(Draw(frame.module, node, "apply", value))
-    else:
-        _note_passed_keys(run, arguments, node, frame)
     given = arguments.named.get("rngs")
     still = any(n in arguments.named and arguments.named[n].static == Constant(v) for n, v in STILL)
+    if last_name(node.func) not in APPLY:
+        _note_passed_keys(run, arguments, node, frame, still=still)
     if given is None:
         return
     keys = given.fields or {"": given}
@@ -314,7 +314,7 @@ def note_keys(run: Run, arguments: Arguments, node: ast.Call | None, frame: Fram
             run.reading.draws.append(Draw(frame.module, node, f"rngs {name}".strip(), key, common=apart))
 
 
-def _note_passed_keys(run: Run, arguments: Arguments, node: ast.Call, frame: Frame) -> None:
+def _note_passed_keys(run: Run, arguments: Arguments, node: ast.Call, frame: Frame, *, still: bool) -> None:
     """One key for all devices that goes to a function out of sight, which will draw from it."""
     name = last_name(node.func)
     if NO_DRAW.search(name) or name[:1].isupper():
@@ -322,6 +322,8 @@ def _note_passed_keys(run: Run, arguments: Arguments, node: ast.Call, frame: Fra
     named = [(k, arguments.named[k.arg]) for k in node.keywords if k.arg is not None and k.arg in arguments.named]
     words = [(f"{k.arg} {last_name(k.value)}".replace(" ", "_"), key) for k, key in named]  # rng=x, seed=key
     for word, key in (*zip(map(last_name, node.args), arguments.given, strict=False), *words):
+        if still and not SAMPLED.search(word):
+            continue
         if KEY.search(word) and key.level == Level.NO and GIVEN in key.marks:
             run.reading.assumed |= run.mode.trusting
             nameless = not run.axes  # nothing can ask for the index along an axis without a name
