@@ -40,10 +40,17 @@ def keys_repeated(facts: Facts) -> Iterator[tuple[Module, ast.Call]]:
     read = (found for found in steps if not _only_splits(found) and not _makes_data(found))
     mapped = {call for found in read for call, _ in facts.calls_of(found)}
     for module, call, key in candidates:
-        if not _is_own(key, call, module, mapped) or not facts.repeats_one(call, module):
+        given = set() if _is_for_data(call, module) else mapped
+        if not _is_own(key, call, module, given) or not facts.repeats_one(call, module):
             continue
         if last_name(call.func).find("replicate") >= 0 or _is_for_devices(call, module, facts):
             yield module, call
+
+
+def _is_for_data(call: ast.Call, module: Module) -> bool:
+    """Whether a key is repeated in a function that makes examples by its name."""
+    name = getattr(module.table.function_of(call), "name", "").lower()
+    return MAKES_DATA.search(name) is not None and INITIALISES.search(name) is None
 
 
 def _makes_data(found: DeviceMap) -> bool:
