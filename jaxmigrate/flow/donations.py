@@ -382,7 +382,8 @@ def _is_numpy(name: ast.expr, module: Module, resolver: Resolver) -> bool:
     """Whether a name may hold something of the host's, which cannot be donated."""
     for value in resolver.values(name, module):
         callee = value.callee if isinstance(value, Application) else None
-        if isinstance(value, Constant) or (isinstance(callee, External) and callee.name.startswith("numpy.")):
+        number = isinstance(value, Constant) and value.value is not None  # None: made later
+        if number or (isinstance(callee, External) and callee.name.startswith("numpy.")):
             return True
     return False
 
