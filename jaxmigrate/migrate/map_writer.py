@@ -307,7 +307,9 @@ class MapWriter:
         if self.stable.is_stable(plan, [mapped]):
             if isinstance(statement, ast.Assign) and self.places.is_named(statement, plan):
                 return self._define(plan, mapped, statement, wrapped=wrapped)
-            return not fields and self._lambda(plan, mapped, wrapped=wrapped)
+            if fields:
+                return self._named_above(plan, mapped, wrapped=wrapped)
+            return self._lambda(plan, mapped, wrapped=wrapped)
         if self.parts.asks(plan):  # what is mapped is taken as it is now
             if self._bound(plan, mapped, statement, wrapped=wrapped):
                 return True
@@ -493,6 +495,17 @@ class MapWriter:
             f"    {', '.join(put)} = {self.parts.names.of('jax')}.device_put({every}, $everywhere)\n"
             f"    return {inner}({given})"
         ).lstrip("\n")
+
+    def _named_above(self, plan: MapPlan, mapped: ast.expr, *, wrapped: bool) -> bool:
+        """A function above the statement of a map that goes to an attribute, or is an argument or a result."""
+        place = self.places.above(plan)
+        if place is None or needs_names(plan) or not self._is_in_function(place) or self.places.is_magic(place):
+            return False
+        name = self.above.name(plan, f"sharded_{self.places.stem(plan)}")
+        made = self._definition(plan, mapped, name, wrapped=wrapped, is_marked=False)
+        self.operations.append(Before(place, made))
+        self._put(plan, code(name), "")
+        return True
 
     def _bound(self, plan: MapPlan, mapped: ast.expr, statement: ast.stmt | None, *, wrapped: bool) -> bool:
         """What is mapped gets a name, which a function in the place of `name = pmap(f)` maps."""
