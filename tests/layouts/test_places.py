@@ -87,9 +87,10 @@ def test_a_mixture_names_a_place() -> None:
     assert "is used as stacked in one place and as replicated in another (line 20)" in told
 
 
-@pytest.mark.parametrize(("devices", "layouts"), [("jax.local_devices()", "stacked"), ("jax.devices()", "replicated")])
-def test_devices_of_one_process(devices: str, layouts: str) -> None:
-    """Several processes that map over devices of their own reduce over these alone."""
+@pytest.mark.parametrize("devices", ["jax.local_devices()", "jax.devices()"])
+def test_devices_of_one_process(devices: str) -> None:
+    """Several processes that map over devices of their own reduce over these alone, and keep their arrays there."""
     text = PROGRAM.replace("OPTION", f", devices={devices}").replace("USE", "print(w[0], jax.process_index())")
     plan, _ = plan_sources([("main.py", Path("/nowhere/main.py"), text)], PlanOptions("auto"))
-    assert plan.sites[0].arguments[0].layout == layouts
+    assert plan.sites[0].arguments[0].layout == "replicated"
+    assert ("Mesh(jax.local_devices(), " in plan.files[0].after) is ("local" in devices)
