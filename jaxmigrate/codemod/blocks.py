@@ -411,7 +411,9 @@ def _fitted_statement(command: Rewriting, statement: cst.BaseStatement, indent: 
         lines = [_fitted_statement(command, s, inner) for s in body.body]
         statement = statement.with_changes(body=body.with_changes(body=lines))
     if isinstance(statement, cst.FunctionDef):
-        return fitted_head(command, statement, indent)
+        room = replace(command.new_room(indent), column=len(indent) + 1)
+        above = [one.with_changes(decorator=fitted(one.decorator, room)) for one in statement.decorators]
+        return fitted_head(command, statement.with_changes(decorators=above), indent)
     return statement
 
 

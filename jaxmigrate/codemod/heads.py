@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import libcst as cst
 
-from jaxmigrate.codemod.layout import comments_in, separators, source
+from jaxmigrate.codemod.layout import comments_in, fits, separators, source
 from jaxmigrate.codemod.rewriting import Rewriting
 
 
@@ -79,7 +81,10 @@ def fitted_head(command: Rewriting, function: cst.FunctionDef, indent: str) -> c
     inside = command.new_room(indent).inside()
     texts = [source(p.with_changes(comma=cst.MaybeSentinel.DEFAULT)) for p in params]
     last = cst.ParenthesizedWhitespace(last_line=cst.SimpleWhitespace(""), indent=True)
-    ends = [*separators(texts, inside), last]
+    alike = fits(", ".join(texts), replace(inside, behind=0))  # on one line, behind which Black puts no comma
+    ends = [*([cst.SimpleWhitespace(" ")] * (len(texts) - 1) if alike else separators(texts, inside)), last]
     params = [p.with_changes(comma=cst.Comma(whitespace_after=end)) for p, end in zip(params, ends, strict=True)]
+    if alike:
+        params[-1] = params[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_param=last)
     first = cst.ParenthesizedWhitespace(last_line=cst.SimpleWhitespace(inside.line[len(indent) :]), indent=True)
     return function.with_changes(params=function.params.with_changes(params=params), whitespace_before_params=first)

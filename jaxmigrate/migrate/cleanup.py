@@ -108,6 +108,7 @@ def _dropped(node: ast.AST, scope: Scope, name: str, module: Module) -> Iterator
     inside = scope.kind == "function"
     helper = isinstance(node, ast.FunctionDef) and (inside or name.startswith("_")) and not node.decorator_list
     count = isinstance(node, ast.Assign) and inside and _counts(node)
+    helper |= isinstance(node, ast.Assign) and inside and len(node.targets) == 1 and isinstance(node.value, ast.Lambda)
     if isinstance(node, ast.stmt) and (helper or count) and len(module.table.block_of(node)) > 1:
         yield DropStatement(node, commented=helper)
 

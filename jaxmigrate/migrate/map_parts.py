@@ -286,12 +286,16 @@ class MapParts:
             if is_said
         )
 
-    def partial(self, plan: MapPlan, specs: str = "") -> Code:
-        """shard_map with the mesh and the specs of a map; `specs` are its keywords where they have names already."""
+    def partial(self, plan: MapPlan, specs: str = "", *, above: bool = False) -> Code:
+        """shard_map with the mesh and the specs of a map; `specs` are its keywords where they have names already.
+
+        `above` a function it is a decorator.
+        """
         said = self.specs(plan)
         specs = specs or f"in_specs={said.inputs()}, out_specs={said.outputs()}"
+        called = "$jax.shard_map(" if above else f"{self.names.of('functools.partial')}($jax.shard_map, "
         return code(
-            f"{self.names.of('functools.partial')}($jax.shard_map, mesh=$mesh, {specs}, check_vma=False)",
+            f"{called}mesh=$mesh, {specs}, check_vma=False)",
             jax=self.names.of("jax"),
             mesh=self.mesh(plan, ""),
             axis=self.axis(plan),

@@ -195,7 +195,7 @@ class MapWriter:
             return False
         specs = self._specs_above(plan, function)
         common = self.above.common(plan, function) if not specs else ""
-        mapped = code(common) if common else self.parts.partial(plan, specs)
+        mapped = code(common) if common else self.parts.partial(plan, specs, above=True)
         decorators = (*self.parts.jit_decorators(plan, self.ids[plan.site.node], specs), mapped)
         compiled = self._compiling(plan)
         dropped = (compiled,) if compiled is not None else ()
@@ -332,8 +332,9 @@ class MapWriter:
         """`jax.jit(jax.shard_map(...))` in place; what is said more than once is said above the statement."""
         place = self.places.above(plan)
         if wrapped and place is not None and (own := self.above.wrapper(plan, mapped)) is not None:
-            self.operations.append(Before(place, own[1]))
-            self._direct(plan.around, own[0], wrapped=False)
+            if not self._decorated(plan.around, place, *own):
+                self.operations.append(Before(place, own[1]))
+                self._direct(plan.around, own[0], wrapped=False)
             return
         if (
             (plan.lays_out or plan.moves)
@@ -369,6 +370,28 @@ class MapWriter:
             self.operations.append(Before(place, code("\n".join(above), axis=self.parts.axis(plan), **parts)))
         options, more = self.parts.options(plan, layout)
         self._put(plan, code(f"$jit($mapped{options})", jit=self.parts.names.of("jax.jit"), mapped=made, **more), local)
+
+    def _decorated(self, plan: MapPlan, place: ast.stmt, name: str, around: Code) -> bool:
+        """The function around what is mapped, with the map above it, in the place of `step = pmap(f)` or over it."""
+        if plan.moves or plan.lays_out or not self.places.is_value(plan, place):
+            return False
+        alone = isinstance(place, ast.Assign) and self.places.is_named(place, plan)
+        target = place.targets[0] if isinstance(place, ast.Assign) else None
+        called = target.id if alone and isinstance(target, ast.Name) else name
+        said, specs = self.above.specs(plan, wrapped=False, local=True)
+        common = self.above.common(plan, place) if not said else ""
+        mapped = code(common) if common else self.parts.partial(plan, specs, above=True)
+        every = (*self.parts.jit_decorators(plan, self.ids[plan.site.node], specs), mapped)
+        heads = "".join(f"@$decorator{i}\n" for i in range(len(every)))
+        first = "".join(f"{one} = {text}\n" for one, text in said.items())
+        text = first + around.text.replace(f"def {name}(", f"{heads}def {called}(")
+        parts = {**around.parts, **{f"decorator{i}": one for i, one in enumerate(every)}}
+        made = code(text, axis=self.parts.axis(plan), **parts)
+        if alone:
+            self.operations.append(ReplaceStatement(place, made))
+        else:
+            self.operations += [Before(place, made), Replace(self._compiling(plan) or plan.site.node, code(called))]
+        return True
 
     def _put(self, plan: MapPlan, made: Code, local: str | None) -> None:
         if local:

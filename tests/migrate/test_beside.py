@@ -78,7 +78,8 @@ def step(model: str, state: dict,
 
 def test_what_cannot_be_changed_gets_a_function_beside_its_map() -> None:
     after = fix_files({"main.py": HEAD + BESIDE})["main.py"]
-    assert "def step_per_device(rows, X):\n" in after
+    assert "def step_per_device(" not in after
+    assert ")\n    def p_step(rows, X):\n" in after  # below its decorators
     agree(HEAD + BESIDE, after)
 
 
@@ -102,7 +103,7 @@ RESULT = main(Model())
 
 def test_many_arguments_that_all_have_rows_are_a_star() -> None:
     after = fix_files({"main.py": HEAD + MANY.replace("model.step", "functools.partial(model.step)")})["main.py"]
-    assert "def step_per_device(*args):\n" in after
+    assert "def p_step(*args):\n" in after
     agree(HEAD + MANY, after)
 
 

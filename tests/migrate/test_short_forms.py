@@ -476,8 +476,8 @@ def test_a_file_that_fills_its_lines_goes_on_doing_so() -> None:
     text = "import jax\n\ndef main(x):\n    p_step = jax.pmap(the_step_of_the_model, 'i')\n    return p_step(x), N\n"
     text += "N = jax.device_count()\n"
     filled, plain = (fix_files({"main.py": head + text})["main.py"] for head in (shape, ""))
-    assert "in_specs=P('i'),\n            out_specs=P('i'), check_vma=False\n" in filled
-    assert "in_specs=P('i'),\n            out_specs=P('i'),\n            check_vma=False,\n" in plain
+    assert "in_specs=P('i'), out_specs=P('i'),\n        check_vma=False\n" in filled
+    assert "in_specs=P('i'),\n        out_specs=P('i'),\n        check_vma=False,\n" in plain
     assert Style().fills is False
 
 
@@ -558,7 +558,7 @@ def test_what_is_decorated_while_the_program_runs_stays_one_function() -> None:
     step = "    @jax.pmap\n    def step(x, y):\n        return x * rate, y.sum()\n    return step(X, Y)\n"
     text = HEAD + "N = jax.device_count()\ndef run_all(rate):\n" + step + "RESULT = globals()['run_all'](2.0)\n"
     after = fix_files({"main.py": text})["main.py"]
-    assert "    @jax.jit\n    @functools.partial(" in after
+    assert "    @jax.jit\n    @jax.shard_map(" in after
     assert "per_device" not in after
     agree(text, after)
 
@@ -930,7 +930,7 @@ def test_comments_beside_a_map_say_shard_map() -> None:
     assert "# a jax.shard_map of a part" in after
     assert "per_device pmap: no change of `pmap(f)`" in after  # code in words
     plain = SAID.replace(" (see https://jax.dev/pmap)", "")
-    assert "# Makes the sharded step, which shard_map keeps.\n    p_step" in fix_files({"main.py": plain})["main.py"]
+    assert "# Makes the sharded step, which shard_map keeps.\n    shard_map = " in fix_files({"main.py": plain})["main.py"]
 
 
 def test_a_jit_that_pmap_was_given_goes() -> None:
@@ -938,7 +938,7 @@ def test_a_jit_that_pmap_was_given_goes() -> None:
     text += "N = jax.device_count()\nRESULT = jax.pmap(jax.jit(lambda x: lax.psum(x * 2, 'i')), 'i')(X)\n"
     text += "p = jax.pmap(jax.jit(step), 'i')\nRESULT = RESULT, p(X)\n"
     after = fix_files({"main.py": text})["main.py"]
-    assert after.count("jax.jit(") == 2  # one for each map
+    assert after.count("@jax.jit\n@shard_map\n") == 2  # one for each map
     agree(text, after)
 
 
