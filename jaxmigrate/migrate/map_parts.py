@@ -213,7 +213,8 @@ class MapParts:
         """What host_local is told of a map: nothing where it sees itself what is split along the first axis."""
         specs, more = self.specs(plan), ""
         ins = not all(self._says_itself(plan, a) for a in plan.inputs)
-        outs = any(a.axis or a.aligned or a.aligned_fields for a in plan.outputs)
+        outs = any(a.axis or a.aligned or a.aligned_fields or (a.split and not a.drops) for a in plan.outputs)
+        outs = outs or (self.shared.says_outputs and any(not a.split for a in plan.outputs))
         own_rows = specs.rows() == specs.outputs()
         if ins and named.startswith("**") and own_rows:
             return f", {named}"

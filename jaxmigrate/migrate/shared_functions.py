@@ -252,15 +252,7 @@ def _host_local_rows(names: FileNames, wanted: Wanted, own: str, spec: str, call
     jax, to_local = names.of("jax"), f"{names.of('jax.experimental.multihost_utils')}.global_array_to_host_local_array"
     if wanted.with_out_specs:
         yield f"        to_local = {to_local}"
-        if wanted.with_replicated:  # by maps that say no specs of their outputs
-            one = f"to_local(x, {own}, s) if s and not x.is_fully_replicated else x"
-            yield ""
-            yield "        def rows(s, part):"
-            yield f"            return {jax}.tree.map(lambda x: {one}, part)"
-            yield ""
-            yield f"        return {jax}.tree.map(rows, {spec}, {call})"
-        else:
-            yield f"        return {jax}.tree.map(lambda s, x: to_local(x, {own}, s) if s else x, {spec}, {call})"
+        yield f"        return {jax}.tree.map(lambda s, x: to_local(x, {own}, s) if s else x, {spec}, {call})"
     elif wanted.with_replicated:
         yield f"        to_local = {to_local}"
         one = f"x if x.is_fully_replicated else to_local(x, {own}, {spec})"

@@ -230,6 +230,11 @@ class Shared:
         self._wanted.with_scalars |= scalars
         self._wanted.with_replicated |= replicated
 
+    @property
+    def says_outputs(self) -> bool:
+        """Whether some call of host_local says of which outputs a process has its own rows: then all that mix them do."""
+        return self._final and self._wanted.with_out_specs
+
     def needs_puts(self, *, specs: bool, keywords: bool) -> None:
         """Says what on_mesh is told of arguments, and whether some are given by keyword."""
         self._wanted.put_specs |= specs
