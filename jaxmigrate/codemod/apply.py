@@ -24,7 +24,7 @@ from jaxmigrate.codemod.marks import marked
 from jaxmigrate.codemod.places import Key, Places, holds
 from jaxmigrate.codemod.rewriting import OfStatement
 from jaxmigrate.codemod.rows import Rows
-from jaxmigrate.codemod.said import is_map, maps, reworded
+from jaxmigrate.codemod.said import is_map, maps, reworded, without_shapes
 from jaxmigrate.codemod.style import Style
 from jaxmigrate.codemod.templates import Templates
 from jaxmigrate.program.operations import (
@@ -245,15 +245,20 @@ class ApplyOperations(VisitorBasedCodemodCommand):
             node = self._import(original_node, cast("cst.Import | cst.ImportFrom", node))
         elif isinstance(original_node, cst.SimpleStatementLine | cst.BaseCompoundStatement):
             if self._around and self._around[-1] is original_node:
-                node = self._line(original_node, node)
-                if id(original_node) in self._maps or any(map(maps, self._operations_on(original_node))):
-                    node = reworded(cast("STATEMENTS", node))
+                node = self._statement(original_node, node)
                 self._around.pop()
         elif isinstance(original_node, cst.IndentedBlock | cst.SimpleStatementSuite):
             node = blocks.suite(self, original_node, cast("cst.IndentedBlock | cst.SimpleStatementSuite", node))
         elif isinstance(original_node, cst.Module):
             node = self._module(original_node, cast("cst.Module", node))
         return cast("cst.CSTNodeT", node)
+
+    def _statement(self, original: STATEMENTS, updated: cst.CSTNode) -> cst.CSTNode:
+        """A statement after what has become of its parts, with comments that are true of it."""
+        node = self._line(original, updated)
+        if id(original) in self._maps or any(map(maps, self._operations_on(original))):
+            node = reworded(cast("STATEMENTS", node))
+        return without_shapes(original, node) if node is not original else node
 
     def _operations_on(self, node: STATEMENTS) -> Sequence[OfStatement]:
         """The operations on a statement itself, which wait for the block around it."""

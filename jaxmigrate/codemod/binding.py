@@ -41,6 +41,7 @@ def bound(node: cst.CSTNode, is_new: Callable[[cst.CSTNode], bool]) -> cst.CSTNo
         fields = ("value",)
     for field in fields:
         part = getattr(node, field)
-        if is_new(part) and not isinstance(part, ATOMS) and not part.lpar:
+        plain = isinstance(node, cst.FormattedStringExpression) and isinstance(part, cst.BinaryOperation)
+        if is_new(part) and not isinstance(part, ATOMS) and not part.lpar and not plain:
             node = node.with_changes(**{field: in_brackets(part)})
     return node

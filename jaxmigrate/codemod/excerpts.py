@@ -180,12 +180,13 @@ class _Parts:
         return any(line.strip() and line.startswith((f"{indent} ", f"{indent}\t")) for line in below)
 
     def _is_said_above(self, operation: Operation, own: Collection[int]) -> bool:
-        """Whether a map is written below comments that may have to say so."""
-        if not isinstance(operation, Replace) or not is_map(operation.code):
+        """Whether what is written stands below comments that may have to say so."""
+        if not isinstance(operation, Replace):
             return False
         first = min(self._unit_of(operation, self.spans[one]).first for one in own)
         above = itertools.takewhile(_says_nothing, reversed(self.lines[:first]))
-        return any("pmap" in line for line in above)
+        word = "pmap" if is_map(operation.code) else "reshap"
+        return any(word in line.lower() for line in above)
 
     def _unit_of(self, operation: Operation, span: _Span) -> _Unit:
         """The innermost statement alone on its lines that holds all nodes of an operation."""

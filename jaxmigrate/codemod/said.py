@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import cast
 
 import libcst as cst
 
+from jaxmigrate.codemod.layout import source
 from jaxmigrate.program.operations import Code, Enclose, Marked, Operation, Redecorate, ReplaceStatement
 
 BESIDE = r"(?![\w/]|\.\w|-\w|\()"
-SAID = re.compile(rf"(?<![\w./\-])(jax\.)?(pmap(?:ped|ed|-ed|'d)|pmap){BESIDE}")
+SAID = re.compile(rf"(?<![\w./\-])(jax\.)?([Pp]map(?:ped|ed|-ed|'d)|[Pp]map){BESIDE}")
 CODE = re.compile(r"[`=\"]|https?:|\bimport\b")
+NO_WORDS = re.compile(r"[`=]|https?:|\bimport\b|>>>")  # lines of a docstring that hold code
+RESHAPED = re.compile(r"\breshap\w+ .*\(.*device", re.IGNORECASE)  # `(local_devices, batch, ...)`
 NO_PROSE = re.compile(  # comments that tell a tool something, ask for work, or hold no words
     r"#\s*(%%|@|jaxmigrate|pylint|pyright|mypy|pytype|noqa|type:|fmt:|yapf|isort|ruff|flake8|pragma|TODO|FIXME|\W*$)",
     re.IGNORECASE,
@@ -38,7 +42,10 @@ def is_map(code: Code) -> bool:
 
 
 def reworded(node: cst.SimpleStatementLine | cst.BaseCompoundStatement) -> cst.CSTNode:
-    """A statement that holds a map, whose comments above it and behind it say so."""
+    """A statement that holds a map, whose comments above it and behind it say so; of a function, those in it too."""
+    if isinstance(node, cst.FunctionDef):
+        body = _docstring(node.body).visit(_Comments())
+        node = node if body is node.body else node.with_changes(body=body)
     lines = [_line(line) for line in node.leading_lines]
     if any(new is not old for new, old in zip(lines, node.leading_lines, strict=True)):
         node = node.with_changes(leading_lines=lines)
@@ -46,6 +53,44 @@ def reworded(node: cst.SimpleStatementLine | cst.BaseCompoundStatement) -> cst.C
     if behind is not None and behind.comment is not None and (text := _said(behind.comment.value)):
         node = node.with_changes(trailing_whitespace=behind.with_changes(comment=cst.Comment(text)))
     return node
+
+
+def without_shapes(before: cst.CSTNode, after: cst.CSTNode) -> cst.CSTNode:
+    """A statement that reshapes no longer, without the comments above it that say to what it did."""
+    if not isinstance(after, cst.SimpleStatementLine) or not isinstance(before, cst.SimpleStatementLine):
+        return after
+    lines = after.leading_lines
+    first = len(lines)
+    while first and lines[first - 1].comment is not None:
+        first -= 1
+    text = " ".join(line.comment.value.lstrip("# ") for line in lines[first:] if line.comment is not None)
+    if not RESHAPED.search(text) or "reshape" not in _code(before) or "reshape" in _code(after):
+        return after
+    return after.with_changes(leading_lines=lines[:first])
+
+
+def _code(node: cst.SimpleStatementLine) -> str:
+    return source(node.with_changes(leading_lines=()))
+
+
+class _Comments(cst.CSTTransformer):
+    """Comments in the words of shard_map."""
+
+    def leave_Comment(self, original_node: cst.Comment, updated_node: cst.Comment) -> cst.Comment:
+        text = _said(original_node.value)
+        return updated_node.with_changes(value=text) if text else updated_node
+
+
+def _docstring(body: cst.BaseSuite) -> cst.BaseSuite:
+    """The body of a function, whose docstring says what maps it."""
+    first = body.body[0] if isinstance(body, cst.IndentedBlock) and body.body else None
+    said = first.body[0] if isinstance(first, cst.SimpleStatementLine) else None
+    if not isinstance(said, cst.Expr) or not isinstance(said.value, cst.SimpleString):
+        return body
+    lines = said.value.value.split("\n")
+    new = "\n".join(line if NO_WORDS.search(line) else "".join(_words(line)) for line in lines)
+    changed = body if new == said.value.value else body.deep_replace(said.value, cst.SimpleString(new))
+    return cast("cst.BaseSuite", changed)
 
 
 def _line(line: cst.EmptyLine) -> cst.EmptyLine:
@@ -64,6 +109,7 @@ def _words(comment: str) -> Iterator[str]:
     last = 0
     for found in SAID.finditer(comment):
         yield comment[last : found.start()]
-        yield f"{found[1] or ''}shard_map" if found[2] == "pmap" else "sharded"
+        alone, first = found[2].lower() == "pmap", found[2][0] == "P"
+        yield f"{found[1] or ''}shard_map" if alone else "Sharded" if first else "sharded"
         last = found.end()
     yield comment[last:]

@@ -99,11 +99,14 @@ def _beside(homes: Mapping[Module, Home], imports: Imports) -> dict[Module, Home
 
 
 def _home(module: Module, modules: Sequence[Module], imports: Imports) -> Home | None:
-    """The folder from which a file can surely import, if anything shows one; a package comes before a script's."""
+    """The folder from which a file can surely import, if anything shows one.
+
+    Its own folder comes first, where it imports a file beside it, then a package, then a script's folder.
+    """
     level = max((n.level for n in module.tree.body if isinstance(n, ast.ImportFrom)), default=0)
     own = list(_roots(imports[module]))
     others = (found for other in modules if other is not module for found in _roots(imports[other], module.path))
-    for root, first, is_dotted in sorted([*own, *others], key=lambda one: not one[2]):
+    for root, first, is_dotted in sorted([*own, *others], key=lambda one: one[2] == (one[0] == module.path.parent)):
         if module.path.is_relative_to(root):
             if not is_dotted:
                 return Home(root, "", root)

@@ -106,7 +106,8 @@ class MapParts:
         if plan.static:
             static = str(plan.static[0]) if len(plan.static) == 1 else f"({', '.join(map(str, plan.static))})"
             found += f", static_argnums={static}"
-        if plan.donated is not None:
+        nothing = isinstance(plan.donated, ast.Tuple | ast.List) and not plan.donated.elts
+        if plan.donated is not None and not nothing:
             found += ", donate_argnums=$donated"
             parts["donated"] = plan.donated
         return found, parts

@@ -13,7 +13,7 @@ from jaxmigrate.program.operations import Import
 PROPOSALS = {
     "jax.sharding.PartitionSpec": ("P", "PartitionSpec"),
     "jax.numpy": ("jnp",),
-    "numpy": ("np",),
+    "numpy": ("np", "onp"),
 }
 PLAIN = frozenset({"jax", "functools", "jax.numpy", "numpy"})  # which are imported as modules
 FUNCTOOLS = frozenset({"cache", "lru_cache", "partial", "wraps"})  # what new code uses of it

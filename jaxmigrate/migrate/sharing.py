@@ -232,7 +232,7 @@ class Shared:
 
     @property
     def says_outputs(self) -> bool:
-        """Whether some call of host_local says of which outputs a process has its own rows: then all that mix them do."""
+        """Whether some call of host_local says of which outputs a process has its own rows: all that mix them do."""
         return self._final and self._wanted.with_out_specs
 
     def needs_puts(self, *, specs: bool, keywords: bool) -> None:
