@@ -377,7 +377,8 @@ class MapWriter:
             return False
         alone = isinstance(place, ast.Assign) and self.places.is_named(place, plan)
         target = place.targets[0] if isinstance(place, ast.Assign) else None
-        called = target.id if alone and isinstance(target, ast.Name) else name
+        called = target.id if alone and isinstance(target, ast.Name) else ""
+        called = called or self.above.name(plan, f"sharded_{self.places.stem(plan)}")
         said, specs = self.above.specs(plan, wrapped=False, local=True)
         common = self.above.common(plan, place) if not said else ""
         mapped = code(common) if common else self.parts.partial(plan, specs, above=True)

@@ -11,7 +11,7 @@ from jaxmigrate.flow.layout.model import Place
 from jaxmigrate.migrate.maps import STACKED, Array, MapPlan
 
 LONG = 40  # characters of a spec that is named where it stands twice
-FULL = 72  # characters of specs that need more than their own line at most sites
+FULL = 60  # characters of specs that need more than their own line at most sites
 MANY = 4  # equal specs that are counted then
 
 

@@ -78,8 +78,7 @@ def step(model: str, state: dict,
 
 def test_what_cannot_be_changed_gets_a_function_beside_its_map() -> None:
     after = fix_files({"main.py": HEAD + BESIDE})["main.py"]
-    assert "def step_per_device(" not in after
-    assert ")\n    def p_step(rows, X):\n" in after  # below its decorators
+    assert "check_vma=False)\n    def step(rows, X):\n" in after  # below its decorators
     agree(HEAD + BESIDE, after)
 
 

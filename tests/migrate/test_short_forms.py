@@ -930,7 +930,8 @@ def test_comments_beside_a_map_say_shard_map() -> None:
     assert "# a jax.shard_map of a part" in after
     assert "per_device pmap: no change of `pmap(f)`" in after  # code in words
     plain = SAID.replace(" (see https://jax.dev/pmap)", "")
-    assert "# Makes the sharded step, which shard_map keeps.\n    shard_map = " in fix_files({"main.py": plain})["main.py"]
+    said = fix_files({"main.py": plain})["main.py"]
+    assert "# Makes the sharded step, which shard_map keeps.\n    shard_map = " in said
 
 
 def test_a_jit_that_pmap_was_given_goes() -> None:
