@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,8 +10,6 @@ from jaxmigrate.flow.layout.model import Place
 from jaxmigrate.migrate.maps import STACKED, Array, MapPlan
 
 LONG = 40  # characters of a spec that is named where it stands twice
-FULL = 60  # characters of specs that need more than their own line at most sites
-MANY = 4  # equal specs that are counted then
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +43,7 @@ class Specs:
         arrays = [_stacked(a) if stacked else a for a in self.plan.inputs]
         found = [self.of(a, f"{n}_specs" if a.fields else "") for a, n in zip(arrays, self.own, strict=True)]
         alike = self.plan.whole_in or is_said_once(self.plan.inputs, found)
-        return found[0] if alike else counted(found)
+        return found[0] if alike else display(found)
 
     def outputs(self, *, stacked: bool = False) -> str:
         """What the outputs are, as a tree of what the mapped function returns."""
@@ -122,15 +119,6 @@ def is_said_once(arrays: Sequence[Array], texts: Sequence[str]) -> bool:
 def display(parts: Sequence[str]) -> str:
     """A tuple."""
     return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
-
-
-def counted(parts: Sequence[str]) -> str:
-    """A tuple, of which many equal parts that follow each other are counted where all of them would fill a line."""
-    whole, runs = display(parts), [(text, len([*run])) for text, run in itertools.groupby(parts)]
-    if len(whole) <= FULL or max(count for _, count in runs) < MANY:
-        return whole
-    found = (f"*[{text}] * {count}" if count >= MANY else ", ".join([text] * count) for text, count in runs)
-    return f"({', '.join(found)})"
 
 
 def named(texts: Sequence[str], plan: MapPlan) -> tuple[list[str], dict[str, str]]:

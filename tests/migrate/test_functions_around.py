@@ -136,11 +136,6 @@ def test_what_stays_global_is_said_of_each_map_with_such_outputs() -> None:
     assert text.count("out_specs=(P(), P") >= 2
 
 
-def test_equal_specs_of_many_arrays_are_counted() -> None:
-    text = after("many arrays with rows")
-    assert '*[P("batch")] * 6' in text
-
-
 PREPARES = """
 import jax
 import numpy as np
