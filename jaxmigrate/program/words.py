@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-MAPS = ("pmap", "shard_map", "smap", "xmap")  # what maps over devices, by the last part of its name
+MAPS = ("pmap", "shard_map", "smap", "xmap", "filter_pmap")  # what maps over devices, by the last part of its name

@@ -194,7 +194,9 @@ def _conditional(run: Run, node: ast.IfExp, frame: Frame) -> AbstractValue:
     if (settled := decisions.outcome(run, node.test, frame)) is not None:
         return run.evaluate(node.body if settled else node.orelse, frame)
     run.doubt += doubt
-    result = join_all([run.evaluate(node.body, frame), run.evaluate(node.orelse, frame)])
+    found = [run.evaluate(node.body, frame), run.evaluate(node.orelse, frame)]
+    suspects = run.mode.lenient and not suspicion.is_about_maps(node.test)
+    result = suspicion.one_of(found) if suspects else join_all(found)
     run.doubt -= doubt
     return doubtful(result, run.untold) if doubt else result
 

@@ -20,7 +20,7 @@ from jaxmigrate.flow.variance import (
     out_of_sight,
     transforms,
 )
-from jaxmigrate.flow.variance.callees import Bound, Pure, Transformed
+from jaxmigrate.flow.variance.callees import Bound, Method, Pure, Transformed
 from jaxmigrate.flow.variance.frames import Arguments, Frame, fresh, reachable
 from jaxmigrate.flow.variance.lattice import (
     DRAWN,
@@ -187,8 +187,7 @@ def _sends(run: Run) -> bool:
 
 
 def _pure(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
-    numbers = name.startswith("jax.random.")  # which take no functions, whatever `config.alpha` may be
-    if not numbers and any(run.known_callee(a) is not None for a in arguments.all()):
+    if any(_is_given_function(run, name, one) for one in arguments.all()):
         if name.startswith("jax.") and not name.startswith("jax.nn.initializers"):
             return loops.unknown_order(run, arguments, node, frame)
         escaping_callbacks.run_all(run, arguments.all())
@@ -214,6 +213,18 @@ def _pure(run: Run, name: str, arguments: Arguments, node: ast.Call | None, fram
     if name.startswith(("numpy.", "jax.numpy.", "jax.lax.")):
         return fresh(certainly(result), node, arguments)
     return fresh(replace(result, callee=Pure(result.level, hidden=_holds_code(arguments))), node, arguments)
+
+
+def _is_given_function(run: Run, name: str, value: AbstractValue) -> bool:
+    """Whether what a function is given is one for it to call.
+
+    What draws takes none, and most that compute with arrays do not either: to them, `batch.x` is an array, as
+    `config.alpha` is a number.
+    """
+    callee = run.known_callee(value) if not name.startswith("jax.random.") else None
+    if isinstance(callee, Method) and name.startswith(library.ARRAYS):
+        return name in library.CALLS
+    return callee is not None
 
 
 def _array(run: Run, name: str, arguments: Arguments, node: ast.Call | None, result: AbstractValue) -> AbstractValue:

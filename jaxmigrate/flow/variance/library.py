@@ -31,8 +31,9 @@ TRANSPARENT = named("same-call", "transparent")
 NAMED_TUPLES = named("named-tuple")
 CUSTOM = named("custom-rule")
 JACOBIANS = named("jacobian")
-VMAPS = named("vmap", "pmap")
-TRANSFORMS = named("same-call", "transparent", "custom-gradient", "gradient", "jacobian", "vmap", "pmap")
+VMAPS = named("vmap", "like-vmap", "pmap")
+TRANSFORMS = named("same-call", "transparent", "custom-gradient", "gradient", "jacobian") | VMAPS
+CALLS = named("calls")
 
 PRESERVING = named("preserving")
 ARRAYS = starting("array")

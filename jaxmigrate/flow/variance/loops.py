@@ -132,10 +132,14 @@ def cond(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | N
     ]
     if run.reductions == before:  # else devices wait for each other, which is worse
         order.choose(run, predicate, found, node)
-    result = at_least(join_all(found), min(predicate.level, Level.MAY))
+    result = at_least(_either(run, found), min(predicate.level, Level.MAY))
     if any(one.reduced and not one.updated for one in found):  # devices that train apart, and are averaged at times
         return mapped(result, lambda v: replace(v, updated=False))
     return result
+
+
+def _either(run: Run, found: Sequence[AbstractValue]) -> AbstractValue:
+    return suspicion.one_of(found) if run.mode.lenient else join_all(found)
 
 
 def _is_metric(predicate: AbstractValue, node: ast.Call) -> bool:
@@ -154,7 +158,7 @@ def switch(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame |
         _diverging(run, listed, node, frame, ways)
     operands = Arguments(arguments.given[2:], rest=arguments.rest)
     found = [run.apply(way, operands, node, frame) for way in ways]
-    return at_least(join_all(found), min(index.level, Level.MAY))
+    return at_least(_either(run, found), min(index.level, Level.MAY))
 
 
 def _written(node: ast.Call, places: slice, *names: str) -> list[ast.expr]:

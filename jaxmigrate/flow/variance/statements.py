@@ -259,7 +259,7 @@ def _rounds(run: Run, around: Callable[[], bool], frame: Frame, doubt: bool, tes
         doubt = doubt or (test is not None and uncertain(run, test, frame))
         if settled:
             break
-    frame.names = suspicion.suspected(start, ends, before) if run.mode.lenient else before
+    frame.names = suspicion.suspected(start, ends, before, around=True) if run.mode.lenient else before
 
 
 EXITING = frozenset({"__enter__", "__exit__"})
@@ -336,7 +336,7 @@ def _delete(run: Run, node: ast.Delete, frame: Frame) -> bool:
 def result(run: Run, frame: Frame, reached: bool) -> AbstractValue:
     """What a function's call gives: one of what it returned, or an iterator over what it yielded."""
     found = [*frame.returned, *([EQUAL] if reached and frame.returned else [])]
-    value = join_all(found)
+    value = suspicion.one_of(found) if run.mode.lenient else join_all(found)
     if frame.yielded:
         value = each(join_all(frame.yielded))
     if frame.doubtful:

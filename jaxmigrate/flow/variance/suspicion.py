@@ -22,6 +22,8 @@ from jaxmigrate.flow.variance.lattice import (
     AbstractValue,
     Callee,
     Choice,
+    Level,
+    differs,
     each,
     join_all,
     replace,
@@ -157,11 +159,62 @@ def grown(start: Names, ends: Sequence[Names], after: Names) -> Names:
     return found
 
 
-def suspected(start: Names, ends: Sequence[Names], after: Names) -> Names:
-    """What names hold where ways meet, with gradients that one way made and did not reduce."""
+def suspected(start: Names, ends: Sequence[Names], after: Names, *, around: bool = False) -> Names:
+    """What names hold where ways meet, with gradients, and what differs, that one way made and did not reduce.
+
+    `around`: after a loop, which may go round no time at all.
+    """
     found = dict(after)
     for name, value in after.items():
-        made = [end[name] for end in ends if name in end and end[name] is not start.get(name)]
+        first = start.get(name)
+        made = [end[name] for end in ends if name in end and end[name] is not first]
+        if not made:
+            continue
+        if value.level == Level.MAY:
+            others = [first] if first is not None and len(made) < len(ends) + around else []
+            found[name] = value = one_of([*others, *made], value)
         if not value.gradient and any(one.gradient for one in made):
             found[name] = replace(value, gradient=True)
     return found
+
+
+def one_of(values: Sequence[AbstractValue], joined: AbstractValue | None = None) -> AbstractValue:
+    """What one of several ways gives; where some give what differs and the others a constant, what differs.
+
+    `loss = 0.0` that some condition adds to is as much a loss of one device's own as any.
+    """
+    known = joined if joined is not None else join_all(values)
+    if known.level != Level.MAY:
+        return known
+    own = [one for one in values if differs(one) or one.gradient]
+    if not own or len(own) == len(values):
+        return _by_parts(values, known)
+    if not all(_is_constant(one) for one in values if one not in own):
+        return _by_parts(values, known)
+    sure = join_all(own)
+    return replace(
+        known,
+        level=sure.level,
+        gradient=sure.gradient,
+        updated=sure.updated,
+        inner=sure.inner,
+        marks=sure.marks,
+        parts=sure.parts,
+        fields=sure.fields,
+    )
+
+
+def _by_parts(values: Sequence[AbstractValue], known: AbstractValue) -> AbstractValue:
+    """The same for each part of tuples of one length."""
+    if known.parts is None:
+        return known
+    parts = tuple(one_of([one.parts[n] for one in values if one.parts is not None]) for n in range(len(known.parts)))
+    level = max((part.level for part in parts), default=known.level)
+    return replace(known, parts=parts, level=level if level == Level.YES else known.level)
+
+
+def _is_constant(value: AbstractValue) -> bool:
+    """Whether a value is made of nothing that the map is given, and of no reduction."""
+    plain = value.level == Level.NO and not (value.host or value.reduced or value.marks or value.gradient)
+    made = isinstance(value.static, Constant) or value.kind == "array" or not (value.static or value.callee)
+    return plain and made and not value.parts and not value.fields

@@ -1,0 +1,117 @@
+"""What lint follows through the body of a map to what leaves it: fields, constants on some ways, maps of libraries."""
+
+from __future__ import annotations
+
+import pytest
+
+from jaxmigrate.config import Config
+from jaxmigrate.lint.linting import lint
+from jaxmigrate.sources import decode
+
+PRELUDE = """\
+import jax
+import jax.numpy as jnp
+import optax
+import equinox as eqx
+from flax import nnx
+from functools import partial
+from jax import lax
+tx = optax.adam(1e-3)
+"""
+REDUCED = 'lax.pmean(metrics, "batch")'
+
+
+def codes(text: str) -> list[str]:
+    """The codes of what is found in a module about reductions."""
+    source = decode((PRELUDE + text).encode(), "a.py", None)
+    return sorted({one.code for one in lint([source], Config()) if one.code.startswith("JM2")})
+
+
+METRICS = """\
+def train_step(params, opt_state, batch, cfg):
+    def loss_fn(p):
+        {loss}
+        return loss
+    loss, grads = jax.value_and_grad(loss_fn)(params)
+    grads = lax.pmean(grads, "batch")
+    updates, opt_state = tx.update(grads, opt_state)
+    metrics = {{"loss": loss}}
+    return optax.apply_updates(params, updates), opt_state, {metrics}
+train = jax.pmap(train_step, axis_name="batch", static_broadcasted_argnums=3)
+def run(params, opt_state, batches, cfg):
+    for batch in batches:
+        params, opt_state, metrics = train(params, opt_state, batch, cfg)
+        print(jax.device_get(jax.tree.map(lambda x: x[0], metrics)))
+    return params
+"""
+LOSSES = {
+    "on some ways": [
+        "loss = 0.0",
+        "if cfg.hard:",
+        "    loss += jnp.mean((batch['x'] @ p) ** 2)",
+    ],
+    "from a constant array": [
+        "loss = jnp.zeros(())",
+        "if cfg.hard:",
+        "    loss = loss + jnp.mean((batch['x'] @ p) ** 2)",
+    ],
+    "in an expression": ["loss = jnp.mean((batch['x'] @ p) ** 2) if cfg.hard else 0.0"],
+    "in a loop": [
+        "loss = 0",
+        "for w in p:",
+        "    loss = loss + jnp.mean((batch['x'] @ w) ** 2)",
+    ],
+    "returned by one way": [
+        "def of(w):",
+        "    if not cfg.hard:",
+        "        return 0.0",
+        "    return jnp.mean((batch['x'] @ w) ** 2)",
+        "loss = of(p)",
+    ],
+    "chosen by lax.cond": [
+        "loss = lax.cond(cfg.step > 3, lambda: jnp.mean((batch['x'] @ p) ** 2), lambda: 0.0)",
+    ],
+    "of fields": ["loss = jnp.mean(jnp.square(jnp.matmul(batch.x, p) - jnp.asarray(batch.y)))"],
+    "of a field's field": ["loss = -jnp.mean(jnp.take(jax.nn.log_softmax(batch.graph.nodes), batch.ids))"],
+    "under equinox's vmap": ["loss = jnp.mean(eqx.filter_vmap(lambda row: jnp.square(row @ p))(batch['x']))"],
+    "under nnx's vmap": ["loss = jnp.mean(nnx.vmap(lambda row: jnp.square(row @ p), in_axes=0)(batch['x']))"],
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_loss_is_followed_to_where_one_device_is_read(name: str) -> None:
+    """A loss that is a constant on some ways is a device's own on the others."""
+    loss = "\n        ".join(LOSSES[name])
+    assert codes(METRICS.format(loss=loss, metrics="metrics")) == ["JM208"]
+    assert codes(METRICS.format(loss=loss, metrics=REDUCED)) == []
+
+
+def test_a_metric_that_is_reduced_on_some_ways_is_left_alone() -> None:
+    """What a condition reduces was thought of: it is likely to ask whether there are devices to reduce over."""
+    loss = "loss = jnp.mean((batch['x'] @ p) ** 2)"
+    text = METRICS.format(loss=loss, metrics="metrics")
+    way = f'    metrics = {{"loss": loss}}\n    if cfg.many:\n        metrics = {REDUCED}\n'
+    assert codes(text.replace('    metrics = {"loss": loss}\n', way)) == []
+
+
+EQUINOX = """\
+{decorator}
+def update(params, opt_state, x):
+    loss, grads = jax.value_and_grad(lambda p: jnp.mean((x @ p) ** 2))(params)
+    {reduce}
+    updates, opt_state = tx.update(grads, opt_state)
+    return optax.apply_updates(params, updates), opt_state, lax.pmean(loss, "batch")
+"""
+
+
+@pytest.mark.parametrize(
+    "decorator",
+    [
+        '@partial(eqx.filter_pmap, in_axes=(None, None, 0), axis_name="batch")',
+        '@eqx.filter_pmap(axis_name="batch")',
+    ],
+)
+def test_equinox_maps_over_devices_as_well(decorator: str) -> None:
+    """`filter_pmap` is a pmap that tells arrays from other arguments."""
+    assert codes(EQUINOX.format(decorator=decorator, reduce="pass")) == ["JM201"]
+    assert codes(EQUINOX.format(decorator=decorator, reduce='grads = lax.pmean(grads, "batch")')) == []
