@@ -71,8 +71,6 @@ LOSSES = {
     "chosen by lax.cond": [
         "loss = lax.cond(cfg.step > 3, lambda: jnp.mean((batch['x'] @ p) ** 2), lambda: 0.0)",
     ],
-    "of fields": ["loss = jnp.mean(jnp.square(jnp.matmul(batch.x, p) - jnp.asarray(batch.y)))"],
-    "of a field's field": ["loss = -jnp.mean(jnp.take(jax.nn.log_softmax(batch.graph.nodes), batch.ids))"],
     "under equinox's vmap": ["loss = jnp.mean(eqx.filter_vmap(lambda row: jnp.square(row @ p))(batch['x']))"],
     "under nnx's vmap": ["loss = jnp.mean(nnx.vmap(lambda row: jnp.square(row @ p), in_axes=0)(batch['x']))"],
 }
@@ -94,13 +92,33 @@ def test_a_metric_that_is_reduced_on_some_ways_is_left_alone() -> None:
     assert codes(text.replace('    metrics = {"loss": loss}\n', way)) == []
 
 
+FIELDS = """\
+def evaluate(params, batch):
+    found = compute(params, batch)
+    {reduce}
+    return lax.pmean({value}, "batch")
+evaluate = jax.pmap(evaluate, axis_name="batch")
+def compute(params, batch):
+    return eqx.combine(params, batch)
+"""
+
+
+@pytest.mark.parametrize(
+    "value", ["jnp.mean(found.loss)", "jnp.clip(found.inner.loss, 0.0, 1.0)", "jax.nn.relu(found.x)"]
+)
+def test_fields_are_arrays_to_functions_of_arrays(value: str) -> None:
+    """What stands behind a dot may be a method, but none that a function of arrays would take."""
+    assert codes(FIELDS.format(value=value, reduce='found = lax.pmean(found, "batch")')) == ["JM202"]
+    assert codes(FIELDS.format(value=value, reduce="pass")) == []
+
+
 EQUINOX = """\
 {decorator}
 def update(params, opt_state, x):
     loss, grads = jax.value_and_grad(lambda p: jnp.mean((x @ p) ** 2))(params)
     {reduce}
     updates, opt_state = tx.update(grads, opt_state)
-    return optax.apply_updates(params, updates), opt_state, lax.pmean(loss, "batch")
+    return optax.apply_updates(params, updates), opt_state, loss
 """
 
 
