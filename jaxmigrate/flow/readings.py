@@ -11,6 +11,7 @@ from jaxmigrate.flow.meshes import axes_with_one_device, length_of_devices
 from jaxmigrate.flow.specs import out_vars, spec_axes, spec_calls, spec_var, varies
 from jaxmigrate.flow.variance import EQUAL, MAY, AbstractValue, Level, Mode, Reading, read
 from jaxmigrate.flow.variance.lattice import DATA, KEPT, OTHERS, Fields
+from jaxmigrate.flow.variance.out_of_sight import COMPUTING
 from jaxmigrate.flow.variance.run import KEY
 from jaxmigrate.program.checking_decorators import beneath
 from jaxmigrate.program.collectives import ONE_AXIS_MAPS, PMAPS, SHARD_MAPS, TRANSPARENT, VMAP, argument
@@ -28,6 +29,7 @@ from jaxmigrate.program.values import (
     Function,
     Instance,
     Member,
+    Parameter,
     Partial,
     Value,
 )
@@ -226,7 +228,15 @@ def _by_axes(found: DeviceMap, count: int, resolver: Resolver) -> list[AbstractV
         return _along_one_axis(found, count, resolver)
     static = _numbers(found.keyword("static_broadcasted_argnums", 3), resolver) if found.name in PMAPS else ()
     shared = broadcast(found, resolver)
-    return [EQUAL if index in static or index in shared else MAY for index in range(count)]
+    return [_static(found, index) if index in static else EQUAL if index in shared else MAY for index in range(count)]
+
+
+def _static(found: DeviceMap, index: int) -> AbstractValue:
+    """An argument that is none to the compiled function; one that is a function by its name is one."""
+    name = found.parameters()[index]
+    if found.mapped is not found.function or COMPUTING.search(name) is None:
+        return EQUAL
+    return AbstractValue(static=Parameter(found.function.module, found.function.node, name))
 
 
 def _by_specs(found: DeviceMap, count: int, resolver: Resolver) -> list[AbstractValue]:

@@ -12,8 +12,9 @@ from jaxmigrate.flow.axes import shown
 from jaxmigrate.flow.axis_symbols import has_symbols
 from jaxmigrate.flow.facts import AXES, Facts, Place
 from jaxmigrate.flow.readings import DeviceMap, arguments, is_checked, is_unchecked, unreduced_outputs
+from jaxmigrate.flow.specs import varies
 from jaxmigrate.flow.variance import AbstractValue, Level, Reading
-from jaxmigrate.flow.variance.lattice import DATA, GATHERED, MEAN, mapped
+from jaxmigrate.flow.variance.lattice import DATA, GATHERED, MEAN, UNREDUCED, mapped
 from jaxmigrate.flow.variance.lattice import replace as replace_var
 from jaxmigrate.program.collectives import SHARD_MAPS, VMAP
 from jaxmigrate.program.functions import returned_by
@@ -35,7 +36,7 @@ def check(facts: Facts) -> Iterator[Finding]:
         yield from updates
         if updates:  # what they change differs for that cause
             reading = replace(reading, returned=mapped(reading.returned, _unless_updated))
-        for module, node, which in unreduced_outputs(found, reading, facts.resolver):
+        for module, node, which in unreduced_outputs(found, reading, facts.resolver, _differs):
             what = "device 0's value is returned" if is_unchecked(found, facts.resolver) else "JAX refuses it"
             message = f"{which} varies over {AXES} but is declared replicated; {what}"
             yield Place(module, node, message)
@@ -100,6 +101,12 @@ def _takes_blocks(found: DeviceMap, facts: Facts) -> bool:
     """whether an argument of a shard_map is split over its axis."""
     given = arguments(found, facts.resolver)
     return any(one.level == Level.YES and one.parts is None and one.fields is None for one in given)
+
+
+def _differs(value: AbstractValue) -> bool:
+    """Whether a value certainly varies, or is a gradient of what each device has, which nothing has reduced."""
+    own = value.gradient and UNREDUCED in value.marks and value.level == Level.MAY and not value.host
+    return varies(value) or own
 
 
 def _is_gathered(value: AbstractValue) -> bool:

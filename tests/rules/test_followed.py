@@ -133,3 +133,75 @@ def test_equinox_maps_over_devices_as_well(decorator: str) -> None:
     """`filter_pmap` is a pmap that tells arrays from other arguments."""
     assert codes(EQUINOX.format(decorator=decorator, reduce="pass")) == ["JM201"]
     assert codes(EQUINOX.format(decorator=decorator, reduce='grads = lax.pmean(grads, "batch")')) == []
+
+
+APPLIED = """\
+import opax
+def make(optimize_fn, actor_update):
+    def step(params, opt_state, state, batch):
+        grads = jax.grad(lambda p: jnp.mean((batch @ p) ** 2))(params)
+        {reduce}
+        return {applied}
+    return jax.pmap(step, axis_name="batch")
+train = make(load("optimizer"), load("update"))
+"""
+
+
+@pytest.mark.parametrize(
+    "applied",
+    [
+        "optimize_fn(grads, opt_state, params)",
+        "actor_update(grads, opt_state)",
+        "opax.apply_gradients(params, opt_state, grads=grads)",
+        "state.apply_gradients_d(grads=grads)",
+        "state.update_gradients(grads_and_values=(grads, batch))",
+        "state.apply_gradients(grads_and_values=(grads, batch))",
+        "state.actor.apply_grads(grads)",
+    ],
+)
+def test_what_applies_gradients_may_have_any_name_of_its_kind(applied: str) -> None:
+    """A training state with two optimizers, an optimizer's function by itself, and a library that is not known."""
+    assert codes(APPLIED.format(applied=applied, reduce="pass")) == ["JM201"]
+    assert codes(APPLIED.format(applied=applied, reduce='grads = lax.pmean(grads, "batch")')) == []
+
+
+@pytest.mark.parametrize("applied", ["ema_update(params, batch)", "grads", "state.log_gradients(grads)"])
+def test_what_applies_no_gradients_is_left_alone(applied: str) -> None:
+    """Gradients that are given back, or logged, may be summed on the host."""
+    assert codes(APPLIED.format(applied=applied, reduce="pass")) == []
+
+
+def test_an_own_function_that_reduces_is_none_that_is_missing_a_reduction() -> None:
+    """A function of the program of that name is what is likely to be called."""
+    own = 'def apply_grads(state, grads):\n    return state - lax.pmean(grads, "batch")\n'
+    text = APPLIED.format(applied="state.apply_grads(grads)", reduce="pass")
+    assert codes(own + text) == []
+
+
+STATIC = """\
+@partial(jax.pmap, axis_name="batch", static_broadcasted_argnums=(2, 3))
+def train_step(state, batch, model, loss_fn):
+    loss, grads = jax.value_and_grad(loss_fn)(state.params, model, batch)
+    {reduce}
+    return state.apply_gradients(grads=grads), loss
+"""
+
+
+def test_a_loss_may_be_a_static_argument() -> None:
+    """What is differentiated is a loss by its name, though nothing says which."""
+    assert codes(STATIC.format(reduce="pass")) == ["JM201"]
+    assert codes(STATIC.format(reduce='grads = lax.pmean(grads, "batch")')) == []
+
+
+GIVEN_BACK = """\
+@partial(jax.pmap, in_axes=(None, 0), out_axes=None, axis_name="devices")
+def grad_fn(params, graph):
+    loss, grads = jax.value_and_grad(lambda p: jnp.sum(jnp.square(graph.nodes @ p)))(params)
+    return lax.psum(loss, "devices"), {grads}
+"""
+
+
+def test_gradients_are_given_back_as_if_all_devices_had_them() -> None:
+    """`out_axes=None` takes device 0's."""
+    assert codes(GIVEN_BACK.format(grads="grads")) == ["JM201"]
+    assert codes(GIVEN_BACK.format(grads='lax.psum(grads, "devices")')) == []

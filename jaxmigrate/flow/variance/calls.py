@@ -138,9 +138,10 @@ def apply(
     if (function.host and not run.agrees) or _has_functions(run, arguments):
         return _anything(run, function, arguments, node)
     methods.note_keys(run, arguments, node, frame)
-    methods.note_update_by(run, _label(node), arguments, node, frame)
+    applies = methods.note_update_by(run, _label(node), arguments, node, frame)
     run.change_given(_label(node), arguments)
     made = run.hidden(_label(node), union([*arguments.all(), at_rest(function)]), node)
+    made = replace(made, updated=made.updated or applies)
     made = at_least(made, run.variables)  # of the layers of a network
     if run.mode.lenient and out_of_sight.may_be_any(run, function, arguments):
         gradient = made.gradient and OPAQUE not in function.marks

@@ -107,7 +107,7 @@ def call(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame
         escaping_callbacks.run_all(run, arguments.all())
         return fresh(certainly(union(arguments.all())), node, arguments)
     if library.is_host_source(name) or not library.is_pure(name):
-        return _unknown(run, name, arguments, node)
+        return _unknown(run, name, arguments, node, frame)
     return _pure(run, name, arguments, node, frame)
 
 
@@ -159,14 +159,18 @@ def _reads(run: Run, node: ast.Call | None, frame: Frame | None) -> bool:
     return node is not None and frame is not None and callbacks.is_pure_callback(node, frame.module, run.resolver)
 
 
-def _unknown(run: Run, name: str, arguments: Arguments, node: ast.Call | None) -> AbstractValue:
+def _unknown(
+    run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None = None
+) -> AbstractValue:
     """A function that may do anything; one that gives what the processes do not share at least changes nothing."""
     if run.mode.local and run.mode.lenient and name.startswith(library.HOST_IDENTITIES):
         return AbstractValue(kind="array")  # for rules: one number for the devices of a process
     if run.mode.lenient and name == KERNEL_CALL:
         return AbstractValue(callee=Pure(Level.NO, reduces=_sends(run)))
     if out_of_sight.is_plain(run, name, arguments):
-        return out_of_sight.computed(run, arguments, node)
+        applies = methods.note_update_by(run, name.rpartition(".")[2], arguments, node, frame)
+        made = out_of_sight.computed(run, arguments, node)
+        return replace(made, updated=True) if applies else made
     cause = run.cause(name, node, host=library.is_host_source(name))
     escaping_callbacks.run_all(run, arguments.all())
     if run.mode.trusting and not library.may_tell_devices(name):

@@ -68,7 +68,8 @@ NO_DRAW = re.compile(
     "init|^create$|replace|update|append|(?<!re)set|put|save|log|print|key|rng|fold|split|bind|shard|device|host|index",
     re.IGNORECASE,
 )
-UPDATE = re.compile(r"(^|_)update(_fn|_fun)?$")
+UPDATE = re.compile(r"(^|_)(update|optimi[sz]e)(_fn|_fun|_params)?$")
+APPLYING = re.compile(r"(^|_)(apply|update)_(grads?|gradients?)(_|$)|(^|_)apply_updates(_|$)")  # whoever wrote it
 OPTIMIZER = re.compile(r"opt(im|$|s$|_)|(^|_)tx$", re.IGNORECASE)
 WITH_STATE, WITHOUT_KEY = "haiku.transform_with_state", "haiku.without_apply_rng"
 Method_ = Callable[[Run, AbstractValue, Arguments, "ast.Call | None", "Frame | None"], AbstractValue]
@@ -106,7 +107,10 @@ def call(
             Fields({key: out_of_sight.perhaps_reduced(one) for key, one in arguments.named.items()}),
             arguments.rest,
         )
-    _note_update(run, name, receiver, arguments, node, frame)
+    if name in UPDATES:
+        _note_update(run, name, receiver, arguments, node, frame)
+    else:
+        note_update_by(run, name, arguments, node, frame)
     run.derived |= name in DEFINERS and any(one.level != Level.NO for one in arguments.all())
     if name in CASES and not (name in OVERRIDABLE and _is_overridden(run, name)):
         return CASES[name](run, receiver, arguments, node, frame)
@@ -151,7 +155,7 @@ def _unseen(
         everything = result = _scaled(run, name, result, arguments, node)
     if name == "init":
         result = replace(result, marks=result.marks | {STARTED})
-    if name == "apply_gradient":
+    if name == "apply_gradient" or (run.mode.lenient and _applies(run, name, arguments)):
         result = _with_gradients(result, arguments)
     if name == "update" and len(list(arguments.all())) > 1:
         updated = _updated(result, arguments)
@@ -161,6 +165,12 @@ def _unseen(
             run.reading.statistics.append((frame.module, node))
         result = tuple_of([result, statistics])
     return fresh(result, node, Arguments((receiver, *arguments.given), arguments.named, arguments.rest))
+
+
+def _applies(run: Run, name: str, arguments: Arguments) -> bool:
+    """Whether a method is, by its name, one of the program's own that applies gradients, and does not reduce them."""
+    given = APPLYING.search(name) is not None and any(one.gradient for one in arguments.all())
+    return given and not run.reduces(name)
 
 
 def _with_gradients(result: AbstractValue, arguments: Arguments) -> AbstractValue:
@@ -259,20 +269,29 @@ def _gathered(run: Run, usual: str, arguments: Arguments, node: ast.Call | None)
     return fresh(replace(known, places=reachable(arguments), host=together.host, reduced=True), node, arguments)
 
 
-def note_update_by(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> None:
-    """A call of an optimizer's `update` by itself, under a name that says so: `actor_update_fn(grads, state)`."""
-    if run.mode.lenient and UPDATE.search(name) and len(arguments.given) > 1 and not run.reduces(name):
-        _note_update(run, "update", EQUAL, arguments, node, frame)
+def note_update_by(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> bool:
+    """A call of an optimizer's `update` by itself, under a name that says so: `actor_update_fn(grads, state)`.
+
+    Whether it, or another function that by its name applies them, is given gradients that nothing has reduced.
+    """
+    applies = APPLYING.search(name) is not None
+    updates = len([*arguments.all()]) > 1 and UPDATE.search(name) is not None
+    if not run.mode.lenient or not (applies or updates) or run.reduces(name):
+        return False
+    given = Arguments((union(arguments.all()),)) if applies else arguments
+    return _note_update(run, "apply_gradients" if applies else "update", EQUAL, given, node, frame)
 
 
 def _note_update(
     run: Run, name: str, receiver: AbstractValue, arguments: Arguments, node: ast.Call | None, frame: Frame | None
-) -> None:
-    """A call that applies gradients that nothing has reduced."""
+) -> bool:
+    """Whether a call applies gradients that nothing has reduced; if so, it is noted."""
     everything = list(arguments.all())
     if name in UPDATES and run.mode.lenient:
         means.apply(run, union(everything))
     applied = [*arguments.given[:1], *(arguments.named[n] for n in GRADIENTS if n in arguments.named)]
+    if run.mode.lenient and not applied:
+        applied = everything  # `apply_gradients(grads_and_vectors=...)`
     in_place = _applies_in_place(name, union(everything), node, frame)
     if in_place:
         applied = everything  # the network, and its gradients
@@ -282,6 +301,7 @@ def _note_update(
     if applies and node is not None and frame is not None and not run.quiet():
         run.reading.updates.append((frame.module, node))
         run.reading.changed |= in_place
+    return applies
 
 
 def _applies_in_place(name: str, given: AbstractValue, node: ast.Call | None, frame: Frame | None) -> bool:
