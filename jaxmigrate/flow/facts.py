@@ -34,6 +34,7 @@ from jaxmigrate.flow.readings import (
     unstacked_results,
 )
 from jaxmigrate.flow.replicated import Replicated
+from jaxmigrate.flow.taken_elsewhere import TakenElsewhere
 from jaxmigrate.flow.unmapped import axes_in, read_unmapped, unmapped_readings
 from jaxmigrate.flow.variance import Reading
 from jaxmigrate.flow.wrappers import mapped_within, unwrapped
@@ -359,8 +360,17 @@ class Facts:
         if module not in self._taken:
             known = self._taken[module] = {}
             for taken in taken_from(module):
-                known.setdefault(taken.call, []).append(taken)
+                if isinstance(taken.call, ast.Call):
+                    known.setdefault(taken.call, []).append(taken)
         return self._taken[module]
+
+    def taken_of(self, call: ast.Call, module: Module) -> list[Taken]:
+        """Where one device's part of what a call gave is taken, by its own function or another."""
+        return [*self.taken_from(module).get(call, ()), *self._taken_elsewhere.of(call, module)]
+
+    @cached_property
+    def _taken_elsewhere(self) -> TakenElsewhere:
+        return TakenElsewhere(self.modules, self.resolver)
 
     def shared_keys(self) -> Iterator[tuple[Module, ast.expr]]:
         """Keys, the same for all devices, that are given to what a library maps over devices."""

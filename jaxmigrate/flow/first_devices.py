@@ -20,31 +20,49 @@ OWN_TAKING = re.compile(
 LISTS = last_names("metrics")
 FETCHING = last_names("fetches") | {"asarray", "block_until_ready", "float"}
 FETCHED = frozenset({"item", "tolist", "copy", "block_until_ready"})  # methods
+FLATTENING = frozenset({"ravel", "flatten"})
+SHARDS = frozenset({"addressable_shards", "global_shards"})
+OF_TYPES = frozenset({"shape", "dtype", "ndim", "size", "sharding", "at", "devices"})
+GETTING = frozenset({"get", "pop"})
 DEEPEST = 4
 
 
+class Given(NamedTuple):
+    """A parameter of a function, by its name."""
+
+    function: ast.AST
+    name: str
+
+
 class Taken(NamedTuple):
-    """An expression that takes one device's part of what a call gave: of its part at `path`, known by `names`."""
+    """An expression that takes one device's part of what a call gave, or what a function is given.
+
+    `path` leads to the part of that, `names` it is known by. `home`: the module of the expression, where that is not
+    the call's.
+    """
 
     node: ast.expr
-    call: ast.Call
+    call: ast.Call | Given
+    path: tuple[int | str, ...]
+    names: tuple[str, ...]
+    home: Module | None = None
+
+
+class Part(NamedTuple):
+    """Which part of what a call gave, or what a function is given, an expression is."""
+
+    call: ast.Call | Given
     path: tuple[int | str, ...]
     names: tuple[str, ...]
 
 
-class _Part(NamedTuple):
-    call: ast.Call
-    path: tuple[int | str, ...]
-    names: tuple[str, ...]
-
-
-def taken_from(module: Module) -> Iterator[Taken]:
-    """Every place of a module that takes one device's part of what some call gave."""
-    for node in module.table.parents:
+def taken_from(module: Module, within: ast.AST | None = None) -> Iterator[Taken]:
+    """Every place of a module, or of a function in it, that takes one device's part of what some call gave."""
+    for node in module.table.parents if within is None else ast.walk(within):
         if not isinstance(node, ast.expr):
             continue
         for base in _bases(node, module):
-            for part in _parts(base, module, DEEPEST):
+            for part in parts_of(base, module):
                 yield Taken(node, part.call, part.path, part.names or _given_to(node, module))
 
 
@@ -59,24 +77,48 @@ def _given_to(node: ast.expr, module: Module) -> tuple[str, ...]:
 def _bases(node: ast.expr, module: Module) -> Iterator[ast.expr]:
     """What an expression takes the first element of, leaf by leaf."""
     match node:
-        case ast.Subscript(value=value, slice=ast.Constant(value=0), ctx=ast.Load()):
-            yield value
+        case ast.Subscript(value=value, slice=index, ctx=ast.Load()) if _is_first(index):
+            yield _flat(value)
         case ast.Subscript(
             value=value, slice=ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=1)), ctx=ast.Load()
         ):
             if not isinstance(value, ast.Call):  # of a tuple that a call gives, it is the last part
                 yield value
+        case ast.Call(func=ast.Attribute(value=value, attr="addressable_data"), args=[ast.Constant(value=0)]):
+            yield value
         case ast.Call(func=function, args=[base, *_]) if names_first(function):
             yield base
-        case ast.DictComp(value=ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=0))):
+        case ast.DictComp(value=value) if (name := _taken_name(value)) is not None:
             yield from _items_of(node, name)
-        case ast.Call(func=function, args=[ast.Lambda() as each, base]) if last_name(function) in TREE_MAP_NAMES:
-            if _fetches_first_slice(each):
+        case ast.Call(func=function, args=[each, base]) if last_name(function) in TREE_MAP_NAMES:
+            if (isinstance(each, ast.Lambda) and _fetches_first_slice(each)) or _is_getter(each):
                 yield base
         case ast.Call(func=function, args=[ast.Name(id=name) as listed, *_]) if last_name(function) in LISTS:
             for call in module.table.calls:
                 if _appends(call, name) and _function(call, module) is _function(listed, module):
                     yield call.args[0]
+
+
+def _is_first(index: ast.expr) -> bool:
+    """Whether a subscript takes the first element along the first dimension: `x[0]`, `x[0, ...]`."""
+    first = index.elts[0] if isinstance(index, ast.Tuple) and index.elts else index
+    return isinstance(first, ast.Constant) and first.value == 0 and first.value is not False
+
+
+def _flat(value: ast.expr) -> ast.expr:
+    """What `x.ravel()` makes flat."""
+    match value:
+        case ast.Call(func=ast.Attribute(value=inner, attr=name), args=[]) if name in FLATTENING:
+            return inner
+    return value
+
+
+def _is_getter(function: ast.expr) -> bool:
+    """Whether a function is `operator.itemgetter(0)`."""
+    match function:
+        case ast.Call(func=made, args=[ast.Constant(value=0)]):
+            return last_name(made) == "itemgetter"
+    return False
 
 
 def names_first(function: ast.expr) -> bool:
@@ -88,31 +130,52 @@ def names_first(function: ast.expr) -> bool:
 def _items_of(node: ast.DictComp, name: str) -> Iterator[ast.expr]:
     """The dictionary whose values a comprehension calls by a name: `{k: v[0] for k, v in metrics.items()}`."""
     match node.generators:
-        case [ast.comprehension(target=ast.Tuple(elts=[_, ast.Name(id=value)]), iter=ast.Call() as items)]:
-            if value == name and isinstance(items.func, ast.Attribute) and items.func.attr == "items":
-                yield items.func.value
+        case [ast.comprehension(target=target, iter=items)]:
+            yield from _entries(target, items, name)
+
+
+def _entries(target: ast.expr, items: ast.expr, name: str) -> Iterator[ast.expr]:
+    """The dictionary whose values a loop calls by a name."""
+    match target, items:
+        case ast.Tuple(elts=[_, ast.Name(id=value)]), ast.Call(func=ast.Attribute(value=owner, attr="items")):
+            if value == name:
+                yield owner
+        case ast.Name(id=value), ast.Call(func=ast.Attribute(value=owner, attr="values")):
+            if value == name:
+                yield owner
 
 
 def takes_first_slice(function: ast.Lambda) -> bool:
     """Whether a function is `lambda x: x[0]`."""
     match function.args.args, function.body:
-        case [one], ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=0)):
+        case [one], ast.Subscript(value=ast.Name(id=name), slice=index) if _is_first(index):
             return one.arg == name
     return False
 
 
 def _fetches_first_slice(function: ast.Lambda) -> bool:
     """Whether a function takes the first slice to the host: `lambda x: x[0].item()`, `lambda x: float(x[0])`."""
-    body = function.body
-    while isinstance(body, ast.Call):
+    name = _taken_name(function.body)
+    return name is not None and [one.arg for one in function.args.args] == [name]
+
+
+def _taken_name(body: ast.expr) -> str | None:
+    """The name of what an expression takes the first slice of, and perhaps to the host; None of any other."""
+    taken = False
+    while True:
         match body:
+            case ast.Name(id=name):
+                return name if taken else None
             case ast.Call(func=ast.Attribute(value=inner, attr=name), args=[]) if name in FETCHED:
                 body = inner
             case ast.Call(func=made, args=[inner, *_]) if last_name(made) in FETCHING:
                 body = inner
+            case ast.Call(func=ast.Attribute(value=inner, attr="addressable_data"), args=[ast.Constant(value=0)]):
+                body, taken = inner, True
+            case ast.Subscript(value=inner, slice=index) if _is_first(index) and not taken:
+                body, taken = inner, True
             case _:
-                return False
-    return takes_first_slice(ast.Lambda(function.args, body))
+                return None
 
 
 def _appends(call: ast.Call, name: str) -> bool:
@@ -130,44 +193,107 @@ def _function(node: ast.AST, module: Module) -> ast.AST | None:
     return holder.node if holder is not None else None
 
 
-def _parts(node: ast.expr, module: Module, depth: int) -> Iterator[_Part]:
-    """The call that an expression comes from, and which part of its result it is."""
+def parts_of(node: ast.expr, module: Module, depth: int = DEEPEST) -> Iterator[Part]:
+    """The call that an expression comes from, or the parameter, and which part of it the expression is."""
     if depth == 0:
         return
     match node:
         case ast.Subscript(value=inner, slice=ast.Constant(value=(int() | str()) as key)):
-            for part in _parts(inner, module, depth):
+            for part in parts_of(inner, module, depth):
                 yield _deeper(part, key)
-        case ast.Attribute(value=inner, attr=name):
-            for part in _parts(inner, module, depth):
+        case ast.Attribute(value=ast.Name() as owner, attr=name) if (
+            binding := _stored(node, owner, module)
+        ) is not None:
+            value, path = binding
+            for part in parts_of(value, module, depth - 1):
+                yield Part(part.call, (*part.path, *path), (*part.names, name))
+        case ast.Attribute(value=inner, attr=name) if name in SHARDS:
+            yield from parts_of(inner, module, depth)
+        case ast.Attribute(value=inner, attr=name) if name not in OF_TYPES:
+            for part in parts_of(inner, module, depth):
                 yield _deeper(part, name)
-        case ast.Call(func=function, args=[inner]) if last_name(function) in FETCHING:
-            yield from _parts(inner, module, depth - 1)
         case ast.Call():
-            yield _Part(node, (), ())
+            yield from _of_call(node, module, depth)
         case ast.Name(id=name):
-            binding = _nearest(node, module)
-            if binding is None or binding.value is None:
-                return
-            if (
-                isinstance(binding.value, ast.Call)
-                and last_name(binding.value.func) in FETCHING | LISTS
-                and binding.path
-            ):
-                return
-            for part in _parts(binding.value, module, depth - 1):
-                yield _Part(part.call, (*part.path, *binding.path), (*part.names, name))
+            yield from _of_name(node, name, module, depth)
 
 
-def _deeper(part: _Part, key: int | str) -> _Part:
-    return _Part(part.call, (*part.path, key), (*part.names, key) if isinstance(key, str) else part.names)
+def _of_call(node: ast.Call, module: Module, depth: int) -> Iterator[Part]:
+    match node:
+        case ast.Call(func=ast.Attribute(value=inner, attr=name), args=[ast.Constant(value=str(key)), *_]) if (
+            name in GETTING
+        ):
+            for part in parts_of(inner, module, depth - 1):
+                yield _deeper(part, key)
+        case ast.Call(func=function, args=[inner]) if last_name(function) in FETCHING:
+            yield from parts_of(inner, module, depth - 1)
+        case _:
+            yield Part(node, (), ())
+
+
+def _of_name(node: ast.Name, name: str, module: Module, depth: int) -> Iterator[Part]:
+    binding = _nearest(node, module)
+    if binding is None:
+        return
+    if binding.kind == "param":
+        yield Part(Given(binding.scope.node, name), (), ())
+    elif binding.kind == "other":
+        loop = _loop(binding, module)
+        for entry in _entries(loop.target, loop.iter, name) if loop is not None else ():
+            for part in parts_of(entry, module, depth - 1):
+                yield Part(part.call, part.path, (*part.names, name))
+    elif binding.value is not None:
+        called = last_name(binding.value.func) if isinstance(binding.value, ast.Call) else ""
+        if called in FETCHING | LISTS and binding.path:
+            return
+        for part in parts_of(binding.value, module, depth - 1):
+            yield Part(part.call, (*part.path, *binding.path), (*part.names, name))
+
+
+def _deeper(part: Part, key: int | str) -> Part:
+    return Part(part.call, (*part.path, key), (*part.names, key) if isinstance(key, str) else part.names)
 
 
 def _nearest(node: ast.Name, module: Module) -> Binding | None:
     """The assignment of a name that stands nearest above where it is read, in the same function."""
-    holder = module.table.scope_of[node].lookup(node.id)
+    scope = module.table.scope_of.get(node)
+    holder = scope.lookup(node.id) if scope is not None else None
     if holder is None:
         return None
     bindings = holder.bindings[node.id]
-    above = [b for b in bindings if getattr(b.node, "end_lineno", node.lineno) < node.lineno]
+    above = [b for b in bindings if getattr(b.node, "end_lineno", node.lineno) < node.lineno or b.kind == "param"]
     return max(above, key=lambda b: getattr(b.node, "lineno", 0)) if above else None
+
+
+def _loop(binding: Binding, module: Module) -> ast.For | None:
+    """The loop whose target binds a name."""
+    above = module.table.parents.get(binding.node)
+    while isinstance(above, ast.Tuple | ast.List):
+        above = module.table.parents.get(above)
+    return above if isinstance(above, ast.For) else None
+
+
+def _stored(node: ast.Attribute, owner: ast.Name, module: Module) -> tuple[ast.expr, tuple[int | str, ...]] | None:
+    """What was last stored in `self.metrics` above where it is read, in the same function, and which part of it."""
+    function = module.table.function_of(node)
+    if function is None:
+        return None
+    found: tuple[int, ast.expr, tuple[int | str, ...]] | None = None
+    for above in ast.walk(function):
+        if not isinstance(above, ast.Assign) or above.lineno >= node.lineno:
+            continue
+        for path, stored in _stores(above):
+            same = isinstance(stored.value, ast.Name) and stored.value.id == owner.id and stored.attr == node.attr
+            if same and (found is None or above.lineno > found[0]):
+                found = (above.lineno, above.value, path)
+    return found[1:] if found is not None else None
+
+
+def _stores(node: ast.Assign) -> Iterator[tuple[tuple[int | str, ...], ast.Attribute]]:
+    """The attributes that an assignment sets, and which part of its value each becomes."""
+    for target in node.targets:
+        if isinstance(target, ast.Attribute):
+            yield (), target
+        for n, one in enumerate(target.elts if isinstance(target, ast.Tuple) else ()):
+            if isinstance(one, ast.Attribute):
+                yield (n,), one

@@ -141,12 +141,10 @@ def _reducing(resolver: Resolver) -> frozenset[str]:
 
 def _told(found: DeviceMap, reading: Reading, facts: Facts) -> Iterator[tuple[Taken, Module, str]]:
     for call, module in facts.calls_of(found):
-        for taken in facts.taken_from(module).get(call, ()):
-            if not taken.path and isinstance(taken.node, ast.Subscript) and reading.returned.parts is not None:
-                continue  # the first of several results, and not of the devices
+        for taken in facts.taken_of(call, module):
             name = _metric(reading.returned, taken)
             if name is not None and _metric(facts.confirmed(found, reading).returned, taken) is not None:
-                yield taken, module, name
+                yield taken, taken.home or module, name
 
 
 def _metric(returned: AbstractValue, taken: Taken) -> str | None:
@@ -163,7 +161,9 @@ def _metric(returned: AbstractValue, taken: Taken) -> str | None:
             )
         else:
             value = value.fields.get(key) if value.fields is not None else value
-    return _differing(value, taken.names, beside) if value is not None else None
+    if value is None or (isinstance(taken.node, ast.Subscript) and value.parts is not None):
+        return None  # `out[0]` of a tuple is the first of what the function returns
+    return _differing(value, taken.names, beside)
 
 
 def _is_beside_reduced(value: AbstractValue, key: int | str) -> bool:
