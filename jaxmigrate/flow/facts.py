@@ -409,12 +409,13 @@ class Facts:
             own = (beneath(o) for o in operands if not is_device_map(o))
             operands = tuple(method_of_made(o, self.resolver) for o in own)
             operand = operands[0] if len(operands) == 1 else wrapped_at_times(operands, self.resolver)
-            function = innermost(operand, self.resolver) if operand is not None else None
-            if operand is not None and function is not None:
-                axes = map_axes(name, value.arguments, self.resolver, {}, (value.node, value.module))
-                yield DeviceMap(name, value, function, axes, operand, None if within is None else within.node)
-            else:
+            each = [operand] if operand is not None else alternatives(operands)
+            made = [(one, function) for one in each if (function := innermost(one, self.resolver)) is not None]
+            if not made:
                 self._unknown_maps.append(value)
+            for one, function in made:
+                axes = map_axes(name, value.arguments, self.resolver, {}, (value.node, value.module))
+                yield DeviceMap(name, value, function, axes, one, None if within is None else within.node)
 
     def in_maps(self, code: str, find: Find) -> Iterator[Finding]:
         """What a rule finds in readings of maps' bodies, each once, and only if it does without trust as well."""
@@ -486,6 +487,18 @@ class Facts:
         end_line, end_column = end(module, node)
         fixed = described(fix, self.names)
         yield Finding(name, line, column, code, message, end_line, end_column, notes, fix=fixed)
+
+
+def alternatives(operands: Sequence[Value]) -> list[Value]:
+    """The functions of one name that the two ways of a condition define; nothing where others are meant."""
+    if len(operands) != 2 or not all(isinstance(one, Function) for one in operands):
+        return []
+    first, second = (one for one in operands if isinstance(one, Function))
+    parents = first.module.table.parents
+    one, other = parents.get(first.node), parents.get(second.node)
+    if one is not other or not isinstance(one, ast.If):
+        return []
+    return [*operands] if (first.node in one.body) is not (second.node in one.body) else []
 
 
 def wrapped_at_times(operands: Sequence[Value], resolver: Resolver) -> Value | None:

@@ -10,10 +10,11 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from jaxmigrate.flow.receivers import overriding
 from jaxmigrate.flow.wrappers import Given, filled
 from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.collectives import argument
-from jaxmigrate.program.functions import is_static, returned_by
+from jaxmigrate.program.functions import is_abstract, is_static, returned_by
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
 from jaxmigrate.program.passing import passed
@@ -181,23 +182,12 @@ class MapsOfCallers:
         given = argument(mapping.arguments, 0, "fun", "f")
         if given is None or self.resolver.argument_values(given) != (method,) or not isinstance(owner, Instance):
             return
-        if owner.call is not None or not isinstance(node, ast.FunctionDef) or not _is_abstract(node):
+        if owner.call is not None or not isinstance(node, ast.FunctionDef) or not is_abstract(node):
             return
-        for cls in self._derived(owner.cls, node.name):
-            for own in self.resolver.attribute(Instance(cls), node.name):
-                if isinstance(own, Function) and own.node is not node:
-                    arguments = tuple(replace(one, value=own) if one is given else one for one in mapping.arguments)
-                    made = replace(mapping, arguments=arguments)
-                    yield from self.of(made) if self._parameter(made) is not None else [made]
-
-    def _derived(self, base: Class, name: str) -> Iterator[Class]:
-        """The classes that derive from one and have a method of their own of a name."""
-        for module in self.resolver.project.program:
-            for node in module.table.own_scope if f"def {name}(" in module.text else ():
-                if isinstance(node, ast.ClassDef) and node.bases and name in module.table.own_scope[node].bindings:
-                    cls = Class(module, node)
-                    if node is not base.node and any(one.node is base.node for one in self.resolver.lineage(cls)):
-                        yield cls
+        for own in overriding(owner.cls, method, self.resolver):
+            arguments = tuple(replace(one, value=own) if one is given else one for one in mapping.arguments)
+            made = replace(mapping, arguments=arguments)
+            yield from self.of(made) if self._parameter(made) is not None else [made]
 
 
 @once
@@ -224,9 +214,3 @@ def _returns(maker: ast.FunctionDef, function: FunctionNode) -> bool:
 def _is_only(name: str, resolver: Resolver) -> bool:
     """Whether one class or module alone has a function of a name."""
     return sum(module.text.count(f"def {name}(") for module in resolver.project.program) == 1
-
-
-def _is_abstract(node: ast.FunctionDef) -> bool:
-    """Whether a method does nothing but raise, or nothing at all."""
-    plain = [one for one in node.body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))]
-    return all(isinstance(one, ast.Raise | ast.Pass) for one in plain)

@@ -9,6 +9,7 @@ from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.collectives import argument
 from jaxmigrate.program.library import named, the
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.once import once_each
 from jaxmigrate.program.resolve import Resolver, bind
 from jaxmigrate.program.scopes import all_parameters
 from jaxmigrate.program.values import (
@@ -132,6 +133,29 @@ def methods(owner: Instance, name: str, resolver: Resolver) -> Iterator[Function
             case Application(callee=External(name=wrapper), arguments=(Argument(value=Function() as inner), *_)):
                 if wrapper in WRAPPERS:
                     yield Function(inner.module, inner.node, owner)
+
+
+def overriding(base: Class, method: Function, resolver: Resolver) -> tuple[Function, ...]:
+    """A method as the classes have it that derive from one, of their objects."""
+    return _overriding((base, method), resolver)
+
+
+@once_each
+def _overriding(of: tuple[Class, Function], resolver: Resolver) -> tuple[Function, ...]:
+    base, method = of
+    name = getattr(method.node, "name", "")
+    found: list[Function] = []
+    for module in resolver.project.program:
+        for node in module.table.own_scope if f"def {name}(" in module.text else ():
+            if not isinstance(node, ast.ClassDef) or not node.bases or node is base.node:
+                continue
+            cls = Class(module, node)
+            if name not in module.table.own_scope[node].bindings:
+                continue
+            if any(one.node is base.node for one in resolver.lineage(cls)):
+                own = resolver.attribute(Instance(cls), name)
+                found += [one for one in own if isinstance(one, Function) and one.node is not method.node]
+    return tuple(found)
 
 
 def applied(call: ast.Call, module: Module, resolver: Resolver) -> Iterator[tuple[Instance, str, tuple[Argument, ...]]]:

@@ -38,3 +38,9 @@ def is_classmethod(function: FunctionNode) -> bool:
 def _has_decorator(function: FunctionNode, name: str) -> bool:
     decorators = [] if isinstance(function, ast.Lambda) else function.decorator_list
     return any(isinstance(d, ast.Name) and d.id == name for d in decorators)
+
+
+def is_abstract(node: ast.FunctionDef) -> bool:
+    """Whether a method does nothing but raise, or nothing at all."""
+    plain = [one for one in node.body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))]
+    return all(isinstance(one, ast.Raise | ast.Pass) for one in plain)

@@ -71,6 +71,17 @@ LOSSES = {
     "chosen by lax.cond": [
         "loss = lax.cond(cfg.step > 3, lambda: jnp.mean((batch['x'] @ p) ** 2), lambda: 0.0)",
     ],
+    "by a library's function or an own one": [
+        "reduce_op = jnp.mean if cfg.average else lambda x: 0.5 * jnp.sum(x)",
+        "loss = reduce_op((batch['x'] @ p) ** 2)",
+    ],
+    "by one that a condition chooses": [
+        "total = jnp.mean",
+        "if cfg.summed:",
+        "    def total(x):",
+        "        return 0.5 * jnp.sum(x)",
+        "loss = jnp.sqrt(total((batch['x'] @ p) ** 2))",
+    ],
     "under equinox's vmap": ["loss = jnp.mean(eqx.filter_vmap(lambda row: jnp.square(row @ p))(batch['x']))"],
     "under nnx's vmap": ["loss = jnp.mean(nnx.vmap(lambda row: jnp.square(row @ p), in_axes=0)(batch['x']))"],
 }
@@ -205,3 +216,53 @@ def test_gradients_are_given_back_as_if_all_devices_had_them() -> None:
     """`out_axes=None` takes device 0's."""
     assert codes(GIVEN_BACK.format(grads="grads")) == ["JM201"]
     assert codes(GIVEN_BACK.format(grads='lax.psum(grads, "devices")')) == []
+
+
+WAYS = """\
+def make(weighted):
+    if weighted:
+        def step(params, batch):
+            grads = jax.grad(lambda p: jnp.mean(batch["w"] * (batch["x"] @ p) ** 2))(params)
+            return params - 0.1 * {first}
+    else:
+        def step(params, batch):
+            grads = jax.grad(lambda p: jnp.mean((batch["x"] @ p) ** 2))(params)
+            return params - 0.1 * {second}
+    return jax.pmap(step, axis_name="batch")
+"""
+
+
+@pytest.mark.parametrize(("first", "second"), [(True, False), (False, True), (True, True)])
+def test_each_function_that_a_condition_defines_is_read(first: bool, second: bool) -> None:
+    """Both are mapped, one at a time."""
+    reduced = 'lax.pmean(grads, "batch")'
+    text = WAYS.format(first=reduced if first else "grads", second=reduced if second else "grads")
+    assert codes(text) == ([] if first and second else ["JM201"])
+
+
+ABSTRACT = """\
+class Experiment:
+    def __init__(self, tx):
+        self.tx = tx
+        self.p_step = jax.pmap(self.step, axis_name="batch")
+    def loss_fn(self, params, batch):
+        {empty}
+    def step(self, params, opt_state, batch):
+        loss, grads = jax.value_and_grad(self.loss_fn)(params, batch)
+        {reduce}
+        updates, opt_state = self.tx.update(grads, opt_state)
+        return optax.apply_updates(params, updates), opt_state, lax.pmean(loss, "batch")
+class Regression(Experiment):
+    def loss_fn(self, params, batch):
+        return jnp.mean((batch["x"] @ params) ** 2)
+class Robust(Experiment):
+    def loss_fn(self, params, batch):
+        return jnp.mean(jnp.abs(batch["x"] @ params))
+"""
+
+
+@pytest.mark.parametrize("empty", ["raise NotImplementedError", "pass", "..."])
+def test_a_method_that_a_class_leaves_to_others_is_read_as_they_have_it(empty: str) -> None:
+    """The base's own gives nothing, and is never called."""
+    assert codes(ABSTRACT.format(empty=empty, reduce="pass")) == ["JM201"]
+    assert codes(ABSTRACT.format(empty=empty, reduce='grads = lax.pmean(grads, "batch")')) == []

@@ -197,6 +197,7 @@ def _conditional(run: Run, node: ast.IfExp, frame: Frame) -> AbstractValue:
     found = [run.evaluate(node.body, frame), run.evaluate(node.orelse, frame)]
     suspects = run.mode.lenient and not suspicion.is_about_maps(node.test)
     result = suspicion.one_of(found) if suspects else join_all(found)
+    result = suspicion.either(run, found, result) if run.mode.lenient else result
     run.doubt -= doubt
     return doubtful(result, run.untold) if doubt else result
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from jaxmigrate.flow.receivers import PROPERTIES
+from jaxmigrate.flow.receivers import PROPERTIES, overriding
 from jaxmigrate.flow.variance import escaping_callbacks
 from jaxmigrate.flow.variance.callees import Closure, Method
 from jaxmigrate.flow.variance.frames import Arguments, Frame
@@ -20,6 +20,7 @@ from jaxmigrate.flow.variance.lattice import (
     OWN_LENGTH,
     SHAPED,
     AbstractValue,
+    Choice,
     Kind,
     Level,
     element,
@@ -36,6 +37,7 @@ from jaxmigrate.flow.variance.lattice import (
 )
 from jaxmigrate.flow.variance.library import NAMED_TUPLES
 from jaxmigrate.flow.variance.run import KEY, OUTSIDE, OUTSIDE_KEY, Run, at_least, weaker
+from jaxmigrate.program.functions import is_abstract
 from jaxmigrate.program.values import (
     UNKNOWN,
     Application,
@@ -170,8 +172,7 @@ def _known(run: Run, value: AbstractValue, name: str) -> AbstractValue | None:
         return None
     match values[0]:
         case Function() as function if function.receiver is not None:
-            level = held_in([value])
-            return AbstractValue(level, callee=Closure(function, receiver=value), host=value.host, places=value.places)
+            return _method(run, value, owner, function)
         case Application(callee=External(name=decorator), arguments=(one,)) if decorator in PROPERTIES:
             getter = run.resolver.argument_values(one)
             if len(getter) == 1 and isinstance(getter[0], Function):
@@ -183,6 +184,19 @@ def _known(run: Run, value: AbstractValue, name: str) -> AbstractValue | None:
     if value.fields is not None and OTHERS in value.fields and run.spilled is None:
         return None
     return _of_values(run, owner, name, values)
+
+
+def _method(run: Run, value: AbstractValue, owner: Instance, method: Function) -> AbstractValue | None:
+    """A method of an object; for rules, of one that its class leaves to others, what these have, None for too many."""
+    if not run.mode.lenient or not isinstance(method.node, ast.FunctionDef) or not is_abstract(method.node):
+        callee = Closure(method, receiver=value)
+        return AbstractValue(held_in([value]), callee=callee, host=value.host, places=value.places)
+    found = overriding(owner.cls, method, run.resolver) if owner.call is None else ()
+    if not 0 < len(found) <= MOST_CHOICES:
+        return None
+    ways = tuple(Closure(one, receiver=replace(value, static=one.receiver)) for one in found)
+    any_of = ways[0] if len(ways) == 1 else Choice(ways)
+    return AbstractValue(held_in([value]), callee=any_of, host=value.host, places=value.places)
 
 
 def _of_values(run: Run, owner: Value, name: str, values: tuple[Value, ...]) -> AbstractValue | None:

@@ -105,14 +105,21 @@ def with_either(run: Run, ends: Sequence[Names], after: Names) -> Names:
         if value.callee is not None or value.static is not None or value.kind == "array":
             continue
         made = [end[name] for end in ends if name in end]
-        if len(made) == len(ends) and all(
-            isinstance(one.static, Function | Partial) or one.callee is not None for one in made
-        ):
-            ways = [run.known_callee(one) for one in made]
-            known = tuple(dict.fromkeys(way for way in ways if way is not None))
-            if len(known) <= MOST_CHOICES and None not in ways:
-                found[name] = replace(value, callee=Choice(known))
+        if len(made) == len(ends):
+            found[name] = either(run, made, value)
     return found
+
+
+def either(run: Run, values: Sequence[AbstractValue], joined: AbstractValue) -> AbstractValue:
+    """One of several values, as one of several functions if they are that: `jnp.mean if average else own_sum`."""
+    if joined.callee is not None or joined.static is not None or joined.kind == "array":
+        return joined
+    own = [isinstance(one.static, Function | Partial) or one.callee is not None for one in values]
+    if not any(own) or not all(own[n] or isinstance(one.static, External) for n, one in enumerate(values)):
+        return joined
+    ways = [run.known_callee(one) if own[n] else Bound(one, (), ()) for n, one in enumerate(values)]
+    known = tuple(dict.fromkeys(way for way in ways if way is not None))
+    return replace(joined, callee=Choice(known)) if len(known) <= MOST_CHOICES and None not in ways else joined
 
 
 def likely(ways: Sequence[Callee]) -> Sequence[Callee]:
