@@ -275,18 +275,18 @@ def _loop(binding: Binding, module: Module) -> ast.For | None:
 
 def _stored(node: ast.Attribute, owner: ast.Name, module: Module) -> tuple[ast.expr, tuple[int | str, ...]] | None:
     """What was last stored in `self.metrics` above where it is read, in the same function, and which part of it."""
-    function = module.table.function_of(node)
-    if function is None:
-        return None
-    found: tuple[int, ast.expr, tuple[int | str, ...]] | None = None
-    for above in ast.walk(function):
-        if not isinstance(above, ast.Assign) or above.lineno >= node.lineno:
+    last: ast.Assign | None = None
+    for one in (*module.table.attributes, *module.table.unpacked):
+        if one.attr != node.attr or not isinstance(one.target, ast.Name) or one.target.id != owner.id:
             continue
-        for path, stored in _stores(above):
-            same = isinstance(stored.value, ast.Name) and stored.value.id == owner.id and stored.attr == node.attr
-            if same and (found is None or above.lineno > found[0]):
-                found = (above.lineno, above.value, path)
-    return found[1:] if found is not None else None
+        if (
+            isinstance(one.node, ast.Assign)
+            and (last.lineno if last is not None else 0) < one.node.lineno < node.lineno
+        ):
+            last = one.node
+    if last is None or module.table.function_of(last) is not module.table.function_of(node):
+        return None
+    return next(((last.value, path) for path, one in _stores(last) if one.attr == node.attr), None)
 
 
 def _stores(node: ast.Assign) -> Iterator[tuple[tuple[int | str, ...], ast.Attribute]]:

@@ -282,6 +282,8 @@ def broadcast(found: DeviceMap, resolver: Resolver) -> frozenset[int]:
     content = values[0].value if len(values) == 1 and isinstance(values[0], Constant) else ()
     if isinstance(content, tuple):
         return frozenset(index for index, item in enumerate(content) if item is None)
+    if values == (Constant(None),):
+        return frozenset(range(len(found.parameters())))  # as equinox has it
     if axes is not None and isinstance(axes.expression, ast.Tuple | ast.List):
         elements = axes.expression.elts
         return frozenset(i for i, e in enumerate(elements) if isinstance(e, ast.Constant) and e.value is None)
@@ -366,13 +368,18 @@ def _axes_of_specs(found: DeviceMap, resolver: Resolver) -> frozenset[str]:
 def axes_of_one(found: DeviceMap, resolver: Resolver) -> frozenset[str]:
     """The axes of a map along which there is one device for certain: nothing differs along them."""
     if found.name in PMAPS:
-        devices, size = found.keyword("devices", 4), found.keyword("axis_size", 6)
-        one = size is not None and resolver.argument_values(size) == (Constant(1),)
-        if devices is not None and devices.expression is not None:
-            one |= length_of_devices(devices.expression, devices.module, resolver) == 1
-        return (found.axes or frozenset()) if one else frozenset()
+        return (found.axes or frozenset()) if _has_one_device(found, resolver) else frozenset()
     mesh = found.keyword("mesh", 1) if found.name in SHARD_MAPS else None
     return axes_with_one_device(mesh, resolver) if mesh is not None else frozenset()
+
+
+def _has_one_device(found: DeviceMap, resolver: Resolver) -> bool:
+    """Whether a pmap is told that there is one device."""
+    devices, size = found.keyword("devices", 4), found.keyword("axis_size", 6)
+    one = size is not None and resolver.argument_values(size) == (Constant(1),)
+    if devices is not None and devices.expression is not None:
+        one |= length_of_devices(devices.expression, devices.module, resolver) == 1
+    return one
 
 
 def unreduced_outputs(
@@ -391,6 +398,8 @@ def unreduced_outputs(
     given, test = found.keyword("out_specs", 3), is_replicated
     if found.name in PMAPS:
         given, test = found.keyword("out_axes"), is_none
+        if _has_one_device(found, resolver):
+            return
     elif (
         found.name == VMAP
         or found.axes is None

@@ -26,7 +26,8 @@ class TakenElsewhere:
     def __init__(self, modules: Sequence[Module], resolver: Resolver) -> None:
         self.modules = modules
         self.resolver = resolver
-        self._handed: dict[Module, dict[ast.Call | Given, list[tuple[ast.Call, int | str, Part]]]] = {}
+        self._handed: dict[ast.AST, dict[ast.Call | Given, list[tuple[ast.Call, int | str, Part]]]] = {}
+        self._calls: dict[Module, dict[ast.AST, list[ast.Call]]] = {}
         self._within: dict[ast.AST, list[Taken]] = {}
 
     def of(self, call: ast.Call, module: Module) -> Iterator[Taken]:
@@ -35,30 +36,40 @@ class TakenElsewhere:
         yield from self._of_results(call, module)
 
     def _in_callees(self, source: ast.Call | Given, module: Module, depth: int) -> Iterator[Taken]:
-        for call, place, part in self._handed_on(module).get(source, ()) if depth else ():
+        around = source.function if isinstance(source, Given) else module.table.function_of(source) or module.tree
+        for call, place, part in self._handed_on(around, module).get(source, ()) if depth else ():
             function, name = self._parameter(call, place, module)
             if function is None or name is None:
                 continue
             home = function.module
-            inner = [one for one in self._taken_within(function) if one.call == Given(function.node, name)]
+            inner = [one for one in self._taken_in(function.node, home) if one.call == Given(function.node, name)]
             inner += self._in_callees(Given(function.node, name), home, depth - 1)
             for one in inner:
                 yield Taken(one.node, call, (*part.path, *one.path), (*part.names, *one.names), one.home or home)
 
-    def _handed_on(self, module: Module) -> dict[ast.Call | Given, list[tuple[ast.Call, int | str, Part]]]:
-        """What the calls of a module are given, by where it comes from."""
-        if module not in self._handed:
-            found = self._handed[module] = {}
-            for call in module.table.calls:
-                if last_name(call.func) in FETCHING:
-                    continue
+    def _handed_on(
+        self, around: ast.AST, module: Module
+    ) -> dict[ast.Call | Given, list[tuple[ast.Call, int | str, Part]]]:
+        """What the calls of a function are given, by where it comes from."""
+        if around not in self._handed:
+            found = self._handed[around] = {}
+            for call in self._calls_in(around, module):
                 each: list[tuple[int | str, ast.expr]] = [*enumerate(call.args)]
                 each += [(k.arg, k.value) for k in call.keywords if k.arg is not None]
                 for place, given in each:
                     if isinstance(given, ast.Name | ast.Subscript | ast.Attribute):
                         for part in parts_of(given, module):
                             found.setdefault(part.call, []).append((call, place, part))
-        return self._handed[module]
+        return self._handed[around]
+
+    def _calls_in(self, around: ast.AST, module: Module) -> list[ast.Call]:
+        """The calls of a function's own that may be of the program's functions."""
+        if module not in self._calls:
+            found = self._calls[module] = {}
+            for call in module.table.calls:
+                if last_name(call.func) not in FETCHING:
+                    found.setdefault(module.table.function_of(call) or module.tree, []).append(call)
+        return self._calls[module].get(around, [])
 
     def _parameter(self, call: ast.Call, place: int | str, module: Module) -> tuple[Function | None, str | None]:
         """The function of the program that a call gives something to, and the name that it has there."""
@@ -77,10 +88,11 @@ class TakenElsewhere:
         stars = any(isinstance(one, ast.Starred) for one in call.args[:place])
         return function, names[place - first] if 0 <= place - first < len(names) and not stars else None
 
-    def _taken_within(self, function: Function) -> list[Taken]:
-        if function.node not in self._within:
-            self._within[function.node] = [*taken_from(function.module, function.node)]
-        return self._within[function.node]
+    def _taken_in(self, node: ast.AST, module: Module) -> list[Taken]:
+        """What a function takes, or a module."""
+        if node not in self._within:
+            self._within[node] = [*taken_from(module, node)]
+        return self._within[node]
 
     def _of_results(self, call: ast.Call, module: Module) -> Iterator[Taken]:
         """What is taken of the results of the function that a call stands in, where it returns what that gave."""
@@ -93,7 +105,7 @@ class TakenElsewhere:
         ways = ways or [((), returns[0])]
         given = [(front, part) for front, one in ways for part in parts_of(one, module) if part.call is call]
         for node, home in self._calls_of(function) if given else ():
-            for taken in taken_from(home, home.table.function_of(node) or home.tree):
+            for taken in self._taken_in(home.table.function_of(node) or home.tree, home):
                 for front, part in given if taken.call is node else ():
                     if taken.path[: len(front)] == front:
                         path = (*part.path, *taken.path[len(front) :])

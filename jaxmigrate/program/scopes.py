@@ -88,7 +88,7 @@ class ScopeTable:
     """All that one walk over a module records.
 
     `references` are the names and attributes that are read, `named` the same by the last part of their names; `imports`
-    is every name that an import binds, in functions too.
+    is every name that an import binds, in functions too. `unpacked` are attributes that get a part of a value each.
     """
 
     root: Scope
@@ -102,6 +102,7 @@ class ScopeTable:
     star_imports: list[ast.ImportFrom]
     imports: list[Binding]
     import_statements: list[ast.Import | ast.ImportFrom]
+    unpacked: list[Attribute]
 
     def statement_of(self, node: ast.AST) -> ast.stmt | None:
         """The statement that a node is, or stands in."""
@@ -231,7 +232,7 @@ class _Builder:
 
     def __init__(self, tree: ast.Module) -> None:
         root = Scope("module", tree, None)
-        self.table = ScopeTable(root, {tree: root}, {tree: root}, {}, [], {}, [], [], [], [], [])
+        self.table = ScopeTable(root, {tree: root}, {tree: root}, {}, [], {}, [], [], [], [], [], [])
         self.parents, self.scope_of = self.table.parents, self.table.scope_of
         self.references, self.named = self.table.references, self.table.named
         self.declares = True
@@ -344,8 +345,9 @@ class _Builder:
             for index, element in enumerate(target.elts):
                 self.target(element, value, scope, target, statement, (*path, index))
         else:
-            if isinstance(target, ast.Attribute) and not path:
-                self.table.attributes.append(Attribute(target.value, target.attr, value, scope, statement))
+            if isinstance(target, ast.Attribute):
+                kept = self.table.unpacked if path else self.table.attributes
+                kept.append(Attribute(target.value, target.attr, value, scope, statement))
             self.visit(target, scope, parent)
 
     def visit_Assign(self, node: ast.Assign, scope: Scope) -> None:

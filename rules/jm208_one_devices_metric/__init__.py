@@ -12,7 +12,7 @@ from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.first_devices import Taken
 from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.variance import AbstractValue, Level, Reading
-from jaxmigrate.flow.variance.lattice import BESIDE, DATA, MEAN
+from jaxmigrate.flow.variance.lattice import BESIDE, DATA, MEAN, leaves_of
 from jaxmigrate.program.collectives import SHARD_MAPS, VMAP
 from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.modules import Module
@@ -140,6 +140,8 @@ def _reducing(resolver: Resolver) -> frozenset[str]:
 
 
 def _told(found: DeviceMap, reading: Reading, facts: Facts) -> Iterator[tuple[Taken, Module, str]]:
+    if not any(one.level == Level.YES or one.marks & {DATA, MEAN, BESIDE} for one in leaves_of(reading.returned)):
+        return
     for call, module in facts.calls_of(found):
         for taken in facts.taken_of(call, module):
             name = _metric(reading.returned, taken)

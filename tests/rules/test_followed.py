@@ -103,6 +103,21 @@ def test_a_metric_that_is_reduced_on_some_ways_is_left_alone() -> None:
     assert codes(text.replace('    metrics = {"loss": loss}\n', way)) == []
 
 
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ("out_axes=None", True),
+        ("in_axes=None, out_axes=None", False),
+        ("in_axes=(None,), out_axes=None", False),
+        ("out_axes=None, axis_size=1", False),
+    ],
+)
+def test_equinox_maps_over_nothing_as_well(options: str, told: bool) -> None:
+    """`in_axes=None` gives all devices the same, and one device alone has nothing to differ from."""
+    text = f"f = eqx.filter_pmap(lambda x: jnp.sin(x), {options})\n"
+    assert codes(text) == (["JM201"] if told else [])
+
+
 FIELDS = """\
 def evaluate(params, batch):
     found = compute(params, batch)
