@@ -36,8 +36,10 @@ def check(facts: Facts) -> Iterator[Finding]:
         yield from updates
         if updates:  # what they change differs for that cause
             reading = replace(reading, returned=mapped(reading.returned, _unless_updated))
-        for module, node, which in unreduced_outputs(found, reading, facts.resolver, _differs):
-            what = "device 0's value is returned" if is_unchecked(found, facts.resolver) else "JAX refuses it"
+        unchecked = is_unchecked(found, facts.resolver)  # else JAX sums gradients of what is equal everywhere
+        wrong = _differs if unchecked else varies
+        for module, node, which in unreduced_outputs(found, reading, facts.resolver, wrong):
+            what = "device 0's value is returned" if unchecked else "JAX refuses it"
             message = f"{which} varies over {AXES} but is declared replicated; {what}"
             yield Place(module, node, message)
 
