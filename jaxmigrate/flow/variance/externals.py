@@ -222,11 +222,11 @@ def _pure(run: Run, name: str, arguments: Arguments, node: ast.Call | None, fram
 def _is_given_function(run: Run, name: str, value: AbstractValue) -> bool:
     """Whether what a function is given is one for it to call.
 
-    What draws takes none, and most that compute with arrays do not either: to them, `batch.x` is an array, as
-    `config.alpha` is a number.
+    What draws takes none, as `config.alpha` is a number. For rules, most that compute with arrays do not either:
+    to them, `batch.x` is an array.
     """
     callee = run.known_callee(value) if not name.startswith("jax.random.") else None
-    if isinstance(callee, Method) and name.startswith(library.ARRAYS):
+    if run.mode.lenient and isinstance(callee, Method) and name.startswith(library.ARRAYS):
         return name in library.CALLS
     return callee is not None
 
