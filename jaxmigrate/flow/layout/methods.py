@@ -109,9 +109,9 @@ def sweep(it: Interpreter) -> None:
         if site in it.blockers.escaped:
             continue
         names.setdefault(_name(it, site), []).append(site)
-        blocker = _let_go(it, cls)
+        of_tree = tree_methods.is_one(it, site)
+        blocker = _let_go(it, cls, of_tree=of_tree and it.trust.likely)
         if blocker is None:
-            of_tree = tree_methods.is_one(it, site)
             blocker = tree_methods.looked_up(it, site) if of_tree else _traces_anew(it, cls)
         if blocker is not None:
             it.escape(Site(site), blocker)
@@ -174,11 +174,14 @@ def _name(it: Interpreter, site: ast.expr) -> str:
     return node.name
 
 
-def _let_go(it: Interpreter, cls: Class) -> Blocker | None:
-    """What lets the objects of a class, or of one that derives from it, out of sight."""
+def _let_go(it: Interpreter, cls: Class, *, of_tree: bool = False) -> Blocker | None:
+    """What lets the objects of a class, or of one that derives from it, out of sight.
+
+    Of a tree of arrays that a library is given, `of_tree`, a reader expects no more than to be given another.
+    """
     for one in (cls, *class_index.descendants(it, cls)):
         blocker = it.blockers.blocked_classes.get(it.root(one))
-        if blocker is not None:
+        if blocker is not None and not of_tree:
             said, topic = (f"is a method of an object that {t}" for t in (blocker.reason.text, blocker.reason.topic))
             return replace(blocker, reason=Stacked.MAP_STAYS.reason(said, topic))
         for base in it.resolver.lineage(one):
