@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from jaxmigrate.program.callers import callers_of
@@ -104,13 +105,22 @@ def _sets(module: Module, name: str, is_attribute: bool) -> bool:
     table = module.table
     if not REFLECTING.isdisjoint(table.named):
         return True
-    named = (n for n in module.nodes if isinstance(n, ast.Attribute) and n.attr == name)
-    stored = [n for n in named if isinstance(n.ctx, ast.Store | ast.Del)]
+    stored = _stored_attributes(module).get(name, ())
     known = [a for a in table.attributes if a.attr == name]
     if len(stored) != len(known) or not all(_is_of_method(a.target, module) for a in known):
         return True
     classes = (scope for scope in table.own_scope.values() if scope.kind == "class")
     return is_attribute and any(name in scope.bindings for scope in classes)
+
+
+@lru_cache(maxsize=512)
+def _stored_attributes(module: Module) -> dict[str, list[ast.Attribute]]:
+    """The attributes that a module assigns or deletes, by name."""
+    found: dict[str, list[ast.Attribute]] = {}
+    for node in module.nodes:
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del):
+            found.setdefault(node.attr, []).append(node)
+    return found
 
 
 def _is_of_method(node: ast.expr, module: Module) -> bool:

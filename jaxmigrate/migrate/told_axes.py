@@ -8,12 +8,14 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterator
+from functools import lru_cache
 
 from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.collectives import ASKING, AXIS_POSITIONS, IF_MAPPED, argument
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import PARTIALS, Resolver
+from jaxmigrate.program.scopes import walk
 from jaxmigrate.program.values import Argument, Constant, External, Function, Parameter
 
 TAKING = {name: AXIS_POSITIONS[of] for name, of in IF_MAPPED.items()}
@@ -57,9 +59,10 @@ def _are_settings(node: ast.AST, module: Module, resolver: Resolver) -> bool:
     return False
 
 
+@lru_cache(maxsize=4096)
 def keeps_functions(node: ast.AST) -> bool:
     """Whether code may leave a function of its own where others find it: under a name, in an attribute or a list."""
-    inner = [*ast.walk(node)]
+    inner = walk(node)
     own = {one.name for one in inner if isinstance(one, ast.FunctionDef) and one is not node}
     for one in inner:
         match one:

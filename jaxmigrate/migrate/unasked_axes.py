@@ -107,11 +107,13 @@ def _is_called_by_name(function: ast.FunctionDef | ast.AsyncFunctionDef, module:
     `nested`: only where it stands in another, as names that are made up do not reach it there.
     """
     parent = module.table.parents.get(function)
-    if function.decorator_list or function.name.startswith("__") or keeps_functions(function):
+    if function.decorator_list or function.name.startswith("__"):
         return False
     if isinstance(parent, ast.ClassDef):
-        return not (nested or parent.bases or parent.keywords or parent.decorator_list)
-    return not nested or any(_around(function, module))
+        is_called = not (nested or parent.bases or parent.keywords or parent.decorator_list)
+    else:
+        is_called = not nested or any(_around(function, module))
+    return is_called and not keeps_functions(function)
 
 
 def _other_names(node: ast.AST) -> Iterator[object]:

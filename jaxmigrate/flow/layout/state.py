@@ -391,8 +391,11 @@ class State:
         """What two ways that meet leave behind; None for a way that does not get there."""
         if one is None or other is None:
             return dict(other) if one is None and other is not None else one
-        names = [*one, *(n for n in other if n not in one)]
-        return {n: self._meet(one.get(n, NOTHING), other.get(n, NOTHING), node, module) for n in names}
+        joined: Env = {}
+        for name in (*one, *(n for n in other if n not in one)):
+            first, second = one.get(name, NOTHING), other.get(name, NOTHING)
+            joined[name] = first if first is second else self._meet(first, second, node, module)
+        return joined
 
     def _meet(self, one: Abstract, other: Abstract, node: ast.AST, module: Module) -> Abstract:
         """Two values of a name: unlike ones are kept apart until somebody reads it."""

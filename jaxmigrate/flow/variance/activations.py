@@ -6,10 +6,11 @@ Without it, what one call of a helper is passed would seem to reach the results 
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 from typing import NamedTuple
 
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.scopes import FunctionNode, Scope
+from jaxmigrate.program.scopes import FunctionNode, Scope, walk
 from jaxmigrate.program.values import Function
 
 DEEPEST = 8  # calls within calls; further down, all calls of a function count
@@ -82,7 +83,8 @@ def default_of(spec: ast.arguments, name: str) -> ast.expr | None:
     return None
 
 
-def yielded(node: FunctionNode) -> list[ast.expr]:
+@lru_cache(maxsize=512)
+def yielded(node: FunctionNode) -> tuple[ast.expr, ...]:
     """What a function gives where it is a generator, and functions in it."""
-    yields = (inner.value for inner in ast.walk(node) if isinstance(inner, ast.Yield | ast.YieldFrom))
-    return [value for value in yields if value is not None]
+    yields = (inner.value for inner in walk(node) if isinstance(inner, ast.Yield | ast.YieldFrom))
+    return tuple(value for value in yields if value is not None)

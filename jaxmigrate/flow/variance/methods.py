@@ -49,6 +49,8 @@ from jaxmigrate.flow.variance.name_index import DEFINERS
 from jaxmigrate.flow.variance.run import KEY, Run, at_least, weaker
 from jaxmigrate.flow.variance.summary import Draw
 from jaxmigrate.program.library import starting, valued
+from jaxmigrate.program.once import once
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Application, Class, Constant, External, Member, ModuleValue, Value
 
@@ -75,9 +77,10 @@ WITH_STATE, WITHOUT_KEY = "haiku.transform_with_state", "haiku.without_apply_rng
 Method_ = Callable[[Run, AbstractValue, Arguments, "ast.Call | None", "Frame | None"], AbstractValue]
 
 
-def _has_own_nodes(run: Run) -> bool:
+@once
+def _has_own_nodes(resolver: Resolver) -> bool:
     """Whether classes of the program are put together as trees by functions of its own, which may do anything."""
-    return any(REGISTERS.search(module.text) for module in run.resolver.project.named)
+    return any(REGISTERS.search(module.text) for module in resolver.project.named)
 
 
 def call(
@@ -88,7 +91,7 @@ def call(
         return replace(union([receiver, *arguments.all()]), kind="array")
     if receiver.static == objects.TREE_STRUCTURE and name == "unflatten":
         filled = fresh(certainly(union(map(whole, arguments.all()))), node, arguments)
-        return unsure(filled, run.cause(name, node)) if _has_own_nodes(run) else filled
+        return unsure(filled, run.cause(name, node)) if _has_own_nodes(run.resolver) else filled
     reduced = networks.applied(run, receiver, name, arguments, node, frame)
     if reduced is not None:
         return reduced

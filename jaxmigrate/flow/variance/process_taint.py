@@ -39,6 +39,8 @@ class ProcessTaint:
         self.loaded = loaded
         self._beside: frozenset[Module] = frozenset()
         self._answers: dict[ast.AST, bool] = {}
+        self._agreed: dict[frozenset[Module], set[object]] = {}  # what was followed to its end
+        self._returns: dict[FunctionNode, list[ast.expr]] = {}
         self._by_name: dict[Module, dict[str, list[ast.Call]]] = {}
         self._ways: dict[frozenset[Module], Ways] = {}
         self._known_as: dict[tuple[FunctionNode, frozenset[Module]], CalledAs] = {}
@@ -50,7 +52,10 @@ class ProcessTaint:
         if node not in self._answers:
             self._steps = 0
             self._beside = self.loaded.beside(module)
-            self._answers[node] = self._expression(node, module, set(), None)
+            seen = {*self._agreed.get(self._beside, ())}
+            self._answers[node] = self._expression(node, module, seen, None)
+            if not self._answers[node]:
+                self._agreed[self._beside] = seen
         return self._answers[node]
 
     def name_differs(self, module: Module, name: str) -> bool:
@@ -115,7 +120,7 @@ class ProcessTaint:
         if (value.node, entered) in seen:
             return False
         seen.add((value.node, entered))
-        return any(self._expression(r, value.module, seen, entered) for r in _returned(value.node))
+        return any(self._expression(r, value.module, seen, entered) for r in self._given_by(value.node))
 
     def _binding(self, binding: Binding, module: Module, seen: set[object], entered: Entered | None) -> bool:
         if binding.kind == "param" and isinstance(binding.scope.node, ast.FunctionDef | ast.Lambda):
@@ -150,7 +155,7 @@ class ProcessTaint:
             entered = enter(callee, here) if isinstance(callee, Function) else None
             if not isinstance(callee, Function) or entered is None:
                 return None
-            for returned in _returned(callee.node):
+            for returned in self._given_by(callee.node):
                 parts = self._unpacked(returned, path, Place(returned, callee.module, entered))
                 if parts is None:
                     return None
@@ -211,6 +216,11 @@ class ProcessTaint:
                 self._ways[self._beside] = Ways(self._beside, self.resolver)
             self._known_as[key] = self._ways[self._beside].called_as(function, module)
         return self._known_as[key]
+
+    def _given_by(self, function: FunctionNode) -> list[ast.expr]:
+        if function not in self._returns:
+            self._returns[function] = [*_returned(function)]
+        return self._returns[function]
 
     def _is_of_others(self, call: ast.Call, module: Module, function: FunctionNode) -> bool:
         """Whether a call, or a partial, is certainly of other functions that have one's name."""
