@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
+from jaxmigrate.flow.exclusive import exclude_each_other
 from jaxmigrate.flow.facts import Facts
 
 CODE = "JM104"
@@ -16,6 +17,8 @@ def check(facts: Facts) -> Iterator[Finding]:
     for found in facts.axes.rebindings:
         itself = any(step.node is found.node for step in found.way)  # `f = pmap(f)`: which f is mapped, order tells
         if itself or (found.node, found.axis) in reported:
+            continue
+        if exclude_each_other([(found.node, found.module), *((step.node, step.module) for step in found.way)]):
             continue
         reported.add((found.node, found.axis))
         inner = found.name.rpartition(".")[2]

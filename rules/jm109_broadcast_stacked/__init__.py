@@ -69,6 +69,9 @@ def _has_slices(node: ast.expr, module: Module, stepped: set[ast.Call], facts: F
         case ast.Name():
             binding = nearest(node, module)
             if binding is not None:
+                alone = facts.device_axes.stepped.get(binding.value, ()) if isinstance(binding.value, ast.Call) else ()
+                if binding.path and binding.path[0] in alone:
+                    return False  # out_axes has None for it
                 return is_stacked(binding, module, stepped, facts) or _is_split(binding.value, module, facts)
     return False
 

@@ -59,6 +59,7 @@ class _Entries(NamedTuple):
     keyword: str
     names: Sequence[str]
     axis: str = ""
+    replicated: frozenset[int] = frozenset()  # of a pmap's arguments, those that calls give a copy for each device
 
 
 def _crossed(facts: Facts) -> Iterator[Finding]:
@@ -71,7 +72,7 @@ def _crossed(facts: Facts) -> Iterator[Finding]:
             continue
         axes = [_axes(entry, listed[1], one.axis, facts) for entry in listed[0].elts]
         found = _split_tree(one.names, axes)
-        if node is not None and found is not None:
+        if node is not None and found is not None and found[0] not in one.replicated:
             told.add(node)
             tree, data = found
             split = "the devices" if one.axis else ", ".join(map(repr, sorted(axes[tree] or ())))
@@ -113,7 +114,8 @@ def _named(facts: Facts) -> Iterator[_Entries]:
             yield _Entries(found.keyword("in_specs", 2), "in_specs", found.parameters())
         elif found.name in PMAPS and found.axes:  # not of an ensemble, whose members share their batches
             axis = "batch" if found.application.node in averaging else min(found.axes)
-            yield _Entries(found.keyword("in_axes", 2), "in_axes", found.parameters(), axis)
+            copies = facts.replicated(found)
+            yield _Entries(found.keyword("in_axes", 2), "in_axes", found.parameters(), axis, copies)
     for one in facts.shard_calls:
         names = ["" if isinstance(given, ast.Starred) else last_name(given) for given in one.call.args]
         yield _Entries(argument(one.made.arguments, 2, "in_specs"), "in_specs", names)

@@ -119,7 +119,12 @@ def _library_name(value: Value) -> str:
 
 
 def _restores_stacked(name: ast.Name, module: Module, facts: Facts) -> bool:
-    """Whether what is saved so is also restored so: the name is stacked where something restores it."""
+    """Whether what is saved so is also restored so: the name is stacked where something restores it.
+
+    Or what was restored is given its axis of devices: it is no copy for each, but a part.
+    """
+    if re.search(rf"\b{name.id} = [\w.]*reshape\({name.id}, \((\w*devices?\w*|[\w.]*device_count\(\)),", module.text):
+        return True
     for call in module.table.calls:
         word = last_name(call.func).lower()
         if "restore" not in word and "load" not in word:
