@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from jaxmigrate.flow.later_reads import binds, block_of, dotted, in_sequence, read_again, stores
 from jaxmigrate.flow.mapped_calls import JITS, may_come_from
 from jaxmigrate.flow.readings import is_scan
 from jaxmigrate.flow.wrappers import before_compiling, unwrapped
@@ -18,12 +19,10 @@ from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Application, Constant, External, Function, Instance, Partial, Value
 
-METADATA = frozenset({"shape", "dtype", "ndim", "size", "sharding", "is_deleted", "aval"})
 UPDATES = frozenset({"replace", "_replace", "apply_gradients", "apply_updates", "map", "tree_map", "pmean"})
 OPTIONS = ("donate_argnums", "donate_argnames")
 TRACING = frozenset({"jit", "pmap", "shard_map", "smap", "vmap", "scan", "while_loop", "fori_loop", "cond", "grad"})
 FIELDS = re.compile("param|weight|variables|stats|opt_state|ema$|ema_|momentum|grads?$|rng|key$")
-_LEAVES = ast.Return | ast.Raise | ast.Continue | ast.Break
 
 
 class Reuse(NamedTuple):
@@ -45,19 +44,11 @@ def reuses(modules: Iterable[Module], resolver: Resolver) -> Iterator[Reuse]:
                     continue  # objects of other modules are not opened for that
                 for donated, moves in _donated(call, module, resolver):
                     for name in (donated, *_aliases(donated, call, module, resolver, moves=moves)):
-                        read = _read_again(call, name, module)
+                        read = read_again(call, name, module)
                         if read is not None:
                             yield Reuse(module, call, name, read)
                     for alias, read in _kept_over_rounds(donated, call, module):
                         yield Reuse(module, call, alias, read)
-
-
-def dotted(node: ast.AST) -> str:
-    """A name, or names with dots between them, as they stand; empty for anything else."""
-    if isinstance(node, ast.Attribute):
-        owner = dotted(node.value)
-        return f"{owner}.{node.attr}" if owner else ""
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _imports_donating(module: Module, resolver: Resolver) -> bool:
@@ -127,16 +118,16 @@ def _kept_over_rounds(name: str, call: ast.Call, module: Module) -> Iterator[tup
     """Names that keep what one round gave and the next donates: `best_state = state`, read at the end."""
     loop = module.table.loop_of(call)
     statement = module.table.statement_of(call)
-    if loop is None or statement is None or not _stores(statement, name) or statement not in loop.body:
+    if loop is None or statement is None or not stores(statement, name) or statement not in loop.body:
         return
-    block = _block_of(loop, module.table.parents.get(loop)) or ()
+    block = block_of(loop, module.table.parents.get(loop)) or ()
     for after in loop.body[loop.body.index(statement) + 1 :]:
         for node in ast.walk(after) if isinstance(after, ast.If) and _asks_for_better(after.test) else ():
             match node:
                 case ast.Assign(targets=[ast.Name(id=alias)], value=ast.Name(id=held)) if held == name:
                     if alias == name or _leaves(node, module):
                         continue
-                    read, _ = _in_sequence(block[block.index(loop) + 1 :], alias) if loop in block else (None, False)
+                    read, _ = in_sequence(block[block.index(loop) + 1 :], alias) if loop in block else (None, False)
                     if read is not None:
                         yield alias, read
 
@@ -149,7 +140,7 @@ def _asks_for_better(test: ast.expr) -> bool:
 
 def _leaves(statement: ast.stmt, module: Module) -> bool:
     """Whether a loop ends behind a statement of its block."""
-    block = _block_of(statement, module.table.parents.get(statement)) or [statement]
+    block = block_of(statement, module.table.parents.get(statement)) or [statement]
     return isinstance(block[-1], ast.Break | ast.Return | ast.Raise)
 
 
@@ -161,7 +152,7 @@ def _held_before(given: ast.expr, call: ast.Call, module: Module) -> str:
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Attribute() as held) if name == given.id:
                 return dotted(held)
-        if _binds(statement, given.id):
+        if binds(statement, given.id):
             return ""
     return ""
 
@@ -171,7 +162,7 @@ def _statements_before(call: ast.Call, module: Module) -> Sequence[ast.stmt]:
     node: ast.AST = call
     while not isinstance(node, ast.stmt):
         node = module.table.parents[node]
-    block = _block_of(node, module.table.parents.get(node))
+    block = block_of(node, module.table.parents.get(node))
     return block[: block.index(node)] if block is not None else ()
 
 
@@ -248,7 +239,7 @@ def _is_renewed(call: ast.Call, name: str, module: Module) -> bool:
 
 def _is_moved_to(name: str, made: set[str], statement: ast.AST | None, module: Module) -> bool:
     """Whether a part of what a call gives takes the name of an argument further down: `out, _ = f(x); x = out`."""
-    block = _block_of(statement, module.table.parents.get(statement)) if statement is not None else None
+    block = block_of(statement, module.table.parents.get(statement)) if statement is not None else None
     after = block[block.index(statement) + 1 :] if block is not None and isinstance(statement, ast.stmt) else ()
     stores = (one for node in after for one in ast.walk(node) if isinstance(one, ast.Assign))
     return any(
@@ -259,7 +250,7 @@ def _is_moved_to(name: str, made: set[str], statement: ast.AST | None, module: M
 
 def _is_taken_from(whole: str, renewed: set[str], statement: ast.AST | None, module: Module) -> bool:
     """Whether what a call gives is unpacked behind it: `out = step(state, batch); state = out.state`."""
-    block = _block_of(statement, module.table.parents.get(statement)) if statement is not None else None
+    block = block_of(statement, module.table.parents.get(statement)) if statement is not None else None
     for node in block[block.index(statement) + 1 :] if block is not None and isinstance(statement, ast.stmt) else ():
         if not isinstance(node, ast.Assign):
             continue
@@ -315,7 +306,7 @@ def _aliases(name: str, call: ast.Call, module: Module, resolver: Resolver, *, m
         node = parents[node]
     while True:
         parent = parents.get(node)
-        block = _block_of(node, parent)
+        block = block_of(node, parent)
         if block is None:
             return
         for statement in reversed(block[: block.index(node)]):
@@ -323,7 +314,7 @@ def _aliases(name: str, call: ast.Call, module: Module, resolver: Resolver, *, m
                 case ast.Assign(targets=[ast.Name(id=alias)], value=ast.Name() | ast.Attribute() as held):
                     if dotted(held) == name or _is_array_of(held, name, resolver):
                         yield alias
-            if _binds(statement, name):
+            if binds(statement, name):
                 return
         if not isinstance(parent, ast.With) and (moves or not isinstance(parent, ast.For | ast.While)):
             return
@@ -386,125 +377,3 @@ def _is_numpy(name: ast.expr, module: Module, resolver: Resolver) -> bool:
         if number or (isinstance(callee, External) and callee.name.startswith("numpy.")):
             return True
     return False
-
-
-def _read_again(call: ast.Call, name: str, module: Module) -> ast.expr | None:
-    """Where a name is read after a call and before it is bound again, going outward block by block."""
-    parents = module.table.parents
-    node: ast.AST = call
-    while not isinstance(node, ast.stmt):
-        if isinstance(node, ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.DictComp | ast.SetComp):
-            return None
-        node = parents[node]
-    if _stores(node, name) or isinstance(node, ast.Return | ast.Raise):
-        return None
-    if not isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr):
-        return None
-    while True:
-        parent = parents.get(node)
-        block = _block_of(node, parent)
-        if block is None:
-            return None
-        after = block[block.index(node) + 1 :]
-        read, ended = _in_sequence(after, name)
-        if read is None and ended and isinstance(parent, ast.For | ast.AsyncFor | ast.While):
-            return _argument_named(call, name) if _is_rebound_at_times(after, name) else None
-        if read is not None or ended:
-            return read
-        if isinstance(parent, ast.For | ast.AsyncFor | ast.While):
-            again = _in_next_round(parent, call, name)
-            if again is not None or _binds(parent, name):
-                return again
-        if parent is None or isinstance(parent, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            return None
-        node = parent
-
-
-def _block_of(node: ast.AST, parent: ast.AST | None) -> Sequence[ast.stmt] | None:
-    for field in ("body", "orelse", "finalbody", "handlers"):
-        block = getattr(parent, field, None)
-        if isinstance(block, list) and node in block:
-            return block
-    return None
-
-
-def _in_sequence(statements: Sequence[ast.stmt], name: str) -> tuple[ast.expr | None, bool]:
-    """The first read of a name in some statements, and whether none can follow them."""
-    for statement in statements:
-        simple = isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr | ast.Return | ast.Delete)
-        bound = _binds(statement, name)
-        if bound and isinstance(statement, ast.For) and not _binds(statement.target, name):
-            return _in_sequence(statement.body, name)[0], True  # in its first round
-        if bound and not simple:
-            return None, True  # in some way through it; who knows which comes first
-        read = _read_in(statement, name)
-        if read is not None or bound or isinstance(statement, _LEAVES):
-            return read, True
-    return None, False
-
-
-def _in_next_round(loop: ast.For | ast.AsyncFor | ast.While, call: ast.Call, name: str) -> ast.expr | None:
-    """The argument itself where the loop never binds the name again, and goes round."""
-    if _binds(loop, name) or any(isinstance(node, ast.Break | ast.Return | ast.Raise) for node in ast.walk(loop)):
-        return None
-    return _argument_named(call, name)
-
-
-def _argument_named(call: ast.Call, name: str) -> ast.expr | None:
-    given = [part for one in (*call.args, *(k.value for k in call.keywords)) for part in ast.walk(one)]
-    return next((one for one in given if isinstance(one, ast.expr) and dotted(one) == name), None)
-
-
-def _is_rebound_at_times(statements: Sequence[ast.stmt], name: str) -> bool:
-    """Whether the rest of a loop binds a name in one way of one branch alone, and goes round on the other way, too.
-
-    `if isfinite(loss): state = new_state`: on the other way the loop goes on with what was donated.
-    """
-    binding = [one for one in statements if _binds(one, name)]
-    if len(binding) == 1 and isinstance(binding[0], ast.Assign):
-        return any(_goes_round(one) for one in statements[: statements.index(binding[0])])
-    if len(binding) != 1 or not isinstance(binding[0], ast.If):
-        return False
-    ways = (binding[0].body, binding[0].orelse)
-    kept = [way for way in ways if not any(_binds(one, name) for one in way)]
-    renewed = [way for way in ways if any(isinstance(one, ast.Assign) and _stores(one, name) for one in way)]
-    leaving = (ast.Return, ast.Raise, ast.Break)
-    ends = any(isinstance(inner, leaving) for way in kept for one in way for inner in ast.walk(one))
-    before = statements[: statements.index(binding[0])]
-    leaves = any(isinstance(inner, ast.Continue) for one in before for inner in ast.walk(one))
-    return len(kept) == len(renewed) == 1 and not ends and not leaves and "donate" not in ast.unparse(binding[0].test)
-
-
-def _goes_round(statement: ast.stmt) -> bool:
-    """Whether a statement goes on with the next round of a loop under a condition."""
-    return isinstance(statement, ast.If) and isinstance(statement.body[-1], ast.Continue) and not statement.orelse
-
-
-def _read_in(statement: ast.stmt, name: str) -> ast.expr | None:
-    if isinstance(statement, ast.Delete):
-        return None
-    pending: list[ast.AST] = [statement]
-    while pending:
-        node = pending.pop(0)
-        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load) and dotted(node) == name:
-            return node
-        if isinstance(node, ast.Attribute) and node.attr in METADATA:
-            continue
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
-            pending.extend(ast.iter_child_nodes(node))
-    return None
-
-
-def _binds(statement: ast.AST, name: str) -> bool:
-    """Whether a statement binds a name, or calls a method that may set the field that it is."""
-    owners = {name[:at] for at in range(len(name)) if name[at] == "."}
-    calls = (node.func for node in ast.walk(statement) if isinstance(node, ast.Call)) if owners else ()
-    methods = (one for one in calls if isinstance(one, ast.Attribute))
-    return _stores(statement, name) or any(dotted(one.value) in owners for one in methods)
-
-
-def _stores(statement: ast.AST, name: str) -> bool:
-    """Whether a statement binds a name, or what stands before a dot in it."""
-    bound = {name, *(name[:at] for at in range(len(name)) if name[at] == ".")}
-    named = (node for node in ast.walk(statement) if isinstance(node, ast.Name | ast.Attribute))
-    return any(not isinstance(node.ctx, ast.Load) and dotted(node) in bound for node in named)
