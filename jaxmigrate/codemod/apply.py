@@ -24,7 +24,7 @@ from jaxmigrate.codemod.marks import marked
 from jaxmigrate.codemod.places import Key, Places, holds
 from jaxmigrate.codemod.rewriting import OfStatement
 from jaxmigrate.codemod.rows import Rows
-from jaxmigrate.codemod.said import is_map, maps, reworded, without_shapes
+from jaxmigrate.codemod.said import READS_DOCS, is_map, maps, reworded, without_shapes
 from jaxmigrate.codemod.style import Style
 from jaxmigrate.codemod.templates import Templates
 from jaxmigrate.program.operations import (
@@ -75,15 +75,15 @@ def rewritten(
         cst.ParserSyntaxError: LibCST does not parse the text.
         LookupError: An operation names a node that the text does not have.
     """
-    parts = None
-    if not cell_starts(text):
-        whole = partial(_rewritten_at_once, style=style, marks=marks)
-        parts = rewritten_in_parts(text, operations, statements, whole)
-    return _rewritten_at_once(text, operations, style, marks=marks) if parts is None else parts
+    whole = partial(_rewritten_at_once, style=style, marks=marks, docstrings=READS_DOCS.search(text) is None)
+    parts = None if cell_starts(text) else rewritten_in_parts(text, operations, statements, whole)
+    return whole(text, operations) if parts is None else parts
 
 
-def _rewritten_at_once(text: str, operations: Sequence[Operation], style: Style, *, marks: bool) -> str:
-    command = ApplyOperations(CodemodContext(), operations, style, marks=marks, text=text)
+def _rewritten_at_once(
+    text: str, operations: Sequence[Operation], style: Style, *, marks: bool, docstrings: bool
+) -> str:
+    command = ApplyOperations(CodemodContext(), operations, style, marks=marks, text=text, docstrings=docstrings)
     after = command.transform_module(cst.parse_module(text)).code
     if text.endswith("\r") and not after.endswith("\r"):  # which LibCST drops
         after += "\r"
@@ -103,6 +103,7 @@ class ApplyOperations(VisitorBasedCodemodCommand):
         *,
         marks: bool = False,
         text: str = "",
+        docstrings: bool = True,
     ) -> None:
         # Not that of the base, which asks all attributes for matchers, 20 ms long; here are none.
         Codemod.__init__(self, context)
@@ -110,6 +111,7 @@ class ApplyOperations(VisitorBasedCodemodCommand):
         self.operations = list(operations)
         self.style = style
         self.marks = marks
+        self._docstrings = docstrings  # those of mapped functions say what maps them
 
     def transform_module(self, tree: cst.Module) -> cst.Module:
         """The module after all operations."""
@@ -257,7 +259,7 @@ class ApplyOperations(VisitorBasedCodemodCommand):
         """A statement after what has become of its parts, with comments that are true of it."""
         node = self._line(original, updated)
         if id(original) in self._maps or any(map(maps, self._operations_on(original))):
-            node = reworded(cast("STATEMENTS", node))
+            node = reworded(cast("STATEMENTS", node), docstring=self._docstrings)
         return without_shapes(original, node) if node is not original else node
 
     def _operations_on(self, node: STATEMENTS) -> Sequence[OfStatement]:

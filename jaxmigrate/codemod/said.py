@@ -15,6 +15,7 @@ BESIDE = r"(?![\w/]|\.\w|-\w|\()"
 SAID = re.compile(rf"(?<![\w./\-])(jax\.)?([Pp]map(?:ped|ed|-ed|'d)|[Pp]map){BESIDE}")
 CODE = re.compile(r"[`=\"]|https?:|\bimport\b")
 NO_WORDS = re.compile(r"[`=]|https?:|\bimport\b|>>>")  # lines of a docstring that hold code
+READS_DOCS = re.compile(r"__doc__|\bgetdoc\b|\bdocopt\b|\bfire\.Fire\b|\btyper\b|\bclick\b")  # what says them to others
 RESHAPED = re.compile(r"\breshap\w+ .*\(.*device", re.IGNORECASE)  # `(local_devices, batch, ...)`
 NO_PROSE = re.compile(  # comments that tell a tool something, ask for work, or hold no words
     r"#\s*(%%|@|jaxmigrate|pylint|pyright|mypy|pytype|noqa|type:|fmt:|yapf|isort|ruff|flake8|pragma|TODO|FIXME|\W*$)",
@@ -41,10 +42,13 @@ def is_map(code: Code) -> bool:
     return any(isinstance(part, Marked) or (isinstance(part, Code) and is_map(part)) for part in code.parts.values())
 
 
-def reworded(node: cst.SimpleStatementLine | cst.BaseCompoundStatement) -> cst.CSTNode:
-    """A statement that holds a map, whose comments above it and behind it say so; of a function, those in it too."""
+def reworded(node: cst.SimpleStatementLine | cst.BaseCompoundStatement, *, docstring: bool = True) -> cst.CSTNode:
+    """A statement that holds a map, whose comments above it and behind it say so; of a function, those in it too.
+
+    `docstring`: its docstring as well.
+    """
     if isinstance(node, cst.FunctionDef):
-        body = _docstring(node.body).visit(_Comments())
+        body = (_docstring(node.body) if docstring else node.body).visit(_Comments())
         node = node if body is node.body else node.with_changes(body=body)
     lines = [_line(line) for line in node.leading_lines]
     if any(new is not old for new, old in zip(lines, node.leading_lines, strict=True)):

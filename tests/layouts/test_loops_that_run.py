@@ -109,6 +109,9 @@ def test_a_name_that_python_has_itself_is_never_without_a_value() -> None:
     assert layouts(plan({"main.py": program}, "likely"))[1] == ["replicated", "stacked"]
 
 
-@pytest.mark.parametrize("behind", ["steps -= 1", "steps = steps - 1", "steps = len(told)"])
+@pytest.mark.parametrize(
+    "behind",
+    ["steps -= 1", "steps = steps - 1", "steps = len(told)", "steps = 0", "np.subtract(steps, 1, out=steps)"],
+)
 def test_rounds_that_change_are_no_proof(behind: str) -> None:
     assert layouts(plan(files(behind=behind), "auto"))[1] == ["replicated", "stacked"]

@@ -934,6 +934,14 @@ def test_comments_beside_a_map_say_shard_map() -> None:
     assert "# Makes the sharded step, which shard_map keeps.\n    shard_map = " in said
 
 
+def test_a_docstring_that_the_program_reads_stays_as_it_is() -> None:
+    text = HEAD + "@functools.partial(jax.pmap, axis_name='i')\ndef step(x):\n"
+    text += '    """Pmapped step."""\n    return lax.psum(x, \'i\')\n\nRESULT = step(X)\n'
+    assert '"""Sharded step."""' in fix_files({"main.py": text})["main.py"]
+    read = text + "NAME = step.__doc__\n"
+    assert '"""Pmapped step."""' in fix_files({"main.py": read})["main.py"]
+
+
 def test_a_jit_that_pmap_was_given_goes() -> None:
     text = HEAD + "@jax.jit\ndef step(x):\n    return lax.psum(x, 'i')\n"
     text += "N = jax.device_count()\nRESULT = jax.pmap(jax.jit(lambda x: lax.psum(x * 2, 'i')), 'i')(X)\n"

@@ -15,6 +15,7 @@ import ast
 import builtins
 from collections.abc import Iterator
 
+from jaxmigrate.flow.layout import buffers
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Env, Frame
 from jaxmigrate.flow.layout.values import Mixed, is_tracked
@@ -102,8 +103,14 @@ def _is_same_number(node: ast.expr, outer: ast.AST, module: Module, it: Interpre
             return all(_is_same_number(one, outer, module, it, depth) for one in (left, right))
         case ast.Name(id=name) if depth > 0 and node in module.table.scope_of:
             holder = module.table.scope_of[node].lookup(name)
-            return holder is not None and all(
-                _is_kept(b, outer, module, it, depth) for b in _bound(holder, name, module)
+            bound = [] if holder is None else [*_bound(holder, name, module)]
+            kept = [_is_before(one, outer, module) for one in bound]
+            if not all(kept) and len(bound) > 1:
+                return False  # one value before the loop, and another in it
+            return (
+                bool(bound)
+                and all(_is_kept(one, outer, module, it, depth) for one in bound)
+                and not buffers.is_written(it, node, module)  # `steps[()] = 0`, of NumPy
             )
     return False
 
@@ -115,14 +122,19 @@ def _bound(holder: Scope, name: str, module: Module) -> Iterator[Binding | None]
     yield from holder.bindings.get(name, [None])
 
 
+def _is_before(binding: Binding | None, loop: ast.AST, module: Module) -> bool:
+    """Whether a binding stands outside of a loop."""
+    above: ast.AST | None = binding.node if binding is not None else None
+    while above is not None and above is not loop:
+        above = module.table.parents.get(above)
+    return above is None
+
+
 def _is_kept(binding: Binding | None, outer: ast.AST, module: Module, it: Interpreter, depth: int) -> bool:
     """Whether a binding gives a name one value for all rounds of a loop: before it, or by what does not change."""
     if binding is None:
         return False
-    above: ast.AST | None = binding.node
-    while above is not None and above is not outer:
-        above = module.table.parents.get(above)
-    if above is None:
+    if _is_before(binding, outer, module):
         return binding.kind in ("assign", "param")
     same = binding.kind == "assign" and not binding.path and binding.value is not None
     return same and binding.value is not None and _is_same_number(binding.value, outer, module, it, depth - 1)
