@@ -38,6 +38,8 @@ class StableNames:
         read = [n for node in nodes if not isinstance(node, ast.Lambda) for n in ast.walk(node)]
         if any(isinstance(n, ast.Attribute) and self._is_set(n, plan.site.node) for n in read):
             return False
+        if any(isinstance(n, ast.Name) and n.id == "super" for n in read):
+            return False  # which finds its method's object in no function within it
         named = [n for node in nodes for n in (_defaults(node) if isinstance(node, ast.Lambda) else [node])]
         return all(
             self._is_fixed(name) for name in names_in([*named, *more])
@@ -118,6 +120,8 @@ def _is_plain(node: ast.expr) -> bool:
         "jax.jit",
     ):
         parts = [*node.args, *(k.value for k in node.keywords)]
+        if any(k.arg is None for k in node.keywords):
+            return False  # a partial keeps what a dict holds when it is made
         return all(isinstance(p, ast.Name | ast.Attribute | ast.Constant | ast.Lambda) or _is_plain(p) for p in parts)
     return isinstance(node, ast.Tuple) and all(map(_is_plain, node.elts))
 

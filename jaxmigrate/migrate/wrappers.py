@@ -125,10 +125,10 @@ def _value(plan: MapPlan, mapped: str | ast.expr, names: Sequence[str], words: W
     fun, bound, named = mapped, [], []
     if isinstance(mapped, ast.Call) and ast.unparse(mapped.func) in ("functools.partial", "partial"):
         fun, *bound = mapped.args
-        named = [(one.arg, one.value) for one in mapped.keywords if one.arg is not None]
+        named = [("**" if one.arg is None else f"{one.arg}=", one.value) for one in mapped.keywords]
     parts: Parts = {"fun": fun, **{f"b{i}": one for i, one in enumerate(bound)}}
     parts |= {f"k{i}": one for i, (_, one) in enumerate(named)}
-    given = [*(f"$b{i}" for i in range(len(bound))), *given, *(f"{name}=$k{i}" for i, (name, _) in enumerate(named))]
+    given = [*(f"$b{i}" for i in range(len(bound))), *given, *(f"{name}$k{i}" for i, (name, _) in enumerate(named))]
     text = f"$fun({', '.join(given)})"
     shown = text
     for name, part in parts.items():

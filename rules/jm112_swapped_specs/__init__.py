@@ -53,13 +53,17 @@ def _gathered_elsewhere(facts: Facts) -> Iterator[Finding]:
 
 
 class _Entries(NamedTuple):
-    """Specs, axes or shardings, with the names of what each is for; `axis` is a pmap's."""
+    """Specs, axes or shardings, with the names of what each is for; `axis` is a pmap's.
+
+    `averages`: the pmap averages gradients over its devices.
+    """
 
     given: Argument | None
     keyword: str
     names: Sequence[str]
     axis: str = ""
     replicated: frozenset[int] = frozenset()  # of a pmap's arguments, those that calls give a copy for each device
+    averages: bool = False
 
 
 def _crossed(facts: Facts) -> Iterator[Finding]:
@@ -72,7 +76,7 @@ def _crossed(facts: Facts) -> Iterator[Finding]:
             continue
         axes = [_axes(entry, listed[1], one.axis, facts) for entry in listed[0].elts]
         found = _split_tree(one.names, axes)
-        if node is not None and found is not None and found[0] not in one.replicated:
+        if node is not None and found is not None and (found[0] not in one.replicated or one.averages):
             told.add(node)
             tree, data = found
             split = "the devices" if one.axis else ", ".join(map(repr, sorted(axes[tree] or ())))
@@ -80,6 +84,11 @@ def _crossed(facts: Facts) -> Iterator[Finding]:
                 f"{one.keyword}: {one.names[tree]} is split over {split}, and {one.names[data]} is the same on all "
                 "devices; it should be the other way round"
             )
+            if tree in one.replicated:
+                message = (
+                    f"{one.keyword}: {one.names[tree]} is a copy for each device, and {one.names[data]} is the same on "
+                    "all of them: they all compute the same; split it, and map over it by 0"
+                )
             yield from facts.finding(listed[1], listed[0].elts[tree], CODE, message)
 
 
@@ -113,9 +122,10 @@ def _named(facts: Facts) -> Iterator[_Entries]:
         if found.name in SHARD_MAPS:
             yield _Entries(found.keyword("in_specs", 2), "in_specs", found.parameters())
         elif found.name in PMAPS and found.axes:  # not of an ensemble, whose members share their batches
-            axis = "batch" if found.application.node in averaging else min(found.axes)
+            averages = found.application.node in averaging
+            axis = "batch" if averages else min(found.axes)
             copies = facts.replicated(found)
-            yield _Entries(found.keyword("in_axes", 2), "in_axes", found.parameters(), axis, copies)
+            yield _Entries(found.keyword("in_axes", 2), "in_axes", found.parameters(), axis, copies, averages)
     for one in facts.shard_calls:
         names = ["" if isinstance(given, ast.Starred) else last_name(given) for given in one.call.args]
         yield _Entries(argument(one.made.arguments, 2, "in_specs"), "in_specs", names)

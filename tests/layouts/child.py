@@ -61,13 +61,23 @@ def sharded(f: Callable[..., Any], in_specs: Any, out_specs: Any, **jit: Any) ->
 
 
 def with_one_value(
-    f: Callable[..., Any], *, mesh: Mesh, in_specs: Any, out_specs: Any, check_vma: bool = True, **more: Any
+    f: Callable[..., Any] | None = None,
+    *,
+    mesh: Mesh,
+    in_specs: Any,
+    out_specs: Any,
+    check_vma: bool = True,
+    **more: Any,
 ) -> Any:
     """`jax.shard_map` whose results hold the first device's value on all along each axis that their spec leaves out.
 
     Where `check_vma=False` lets a result vary that is said to be replicated, each device would keep its own, and NumPy
-    would show the stacked rows as they were.
+    would show the stacked rows as they were. Without a function it is a decorator, as the original.
     """
+    if f is None:
+        return functools.partial(
+            with_one_value, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=check_vma, **more
+        )
 
     def unified(*args: Any) -> Any:
         out = f(*args)

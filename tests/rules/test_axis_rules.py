@@ -254,6 +254,9 @@ def test_specs_on_the_mesh_in_context(text: str, expected: list[str]) -> None:
 OUT_OF_SIGHT = """
 def f(mesh, x, y):
     return NamedSharding(mesh, P({!r})), jax.shard_map(lambda x: x, mesh=mesh, in_specs=P({!r}))
+class Run:
+    def __init__(self, mesh): self.mesh = mesh
+    def go(self, x, y): return f(self.mesh, x, y)
 """
 
 
