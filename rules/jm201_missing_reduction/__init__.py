@@ -116,7 +116,9 @@ def _is_gathered(value: AbstractValue) -> bool:
 
 
 def _unless_updated(value: AbstractValue) -> AbstractValue:
-    return replace_var(value, level=Level.MAY) if value.updated else value
+    if not value.updated:
+        return value
+    return replace_var(value, level=Level.MAY, marks=value.marks - {UNREDUCED})
 
 
 def _updates(found: DeviceMap, reading: Reading, facts: Facts) -> Iterator[Place]:
