@@ -18,7 +18,7 @@ from jaxmigrate.program.operations import After, Before, First, Operation, Repla
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode, Scope
 from jaxmigrate.program.sites import mapped_function
-from jaxmigrate.program.values import Function
+from jaxmigrate.program.values import Class, Function
 
 Named = ast.FunctionDef | ast.AsyncFunctionDef
 NAMING = frozenset({"locals", "vars", "eval", "exec"})  # what may read any name of a function
@@ -356,7 +356,8 @@ def body_function(plan: MapPlan, resolver: Resolver, reachable: ReachableModules
     """What a site maps, where it is a function of the same file that no other code uses."""
     site = plan.site
     if plan.choice is not None and plan.choice.squeezes:
-        return plan.choice.squeezes[0].function
+        function = plan.choice.squeezes[0].function
+        return None if _is_called_from_below(function, resolver) else function
     value, _ = mapped_function(site, resolver)
     if value is None or value.module is not site.module:
         return None
@@ -368,6 +369,25 @@ def body_function(plan: MapPlan, resolver: Resolver, reachable: ReachableModules
         below = value.node.decorator_list[value.node.decorator_list.index(site.node) + 1 :] if own else []
         return value if not below else None
     return value if not value.node.decorator_list and _is_only_mapped(value, reachable) else None
+
+
+def _is_called_from_below(function: Function, resolver: Resolver) -> bool:
+    """Whether a method of a derived class may call one, by `super()` or by the name of the class."""
+    scope = function.module.table.scope_of.get(function.node)
+    if scope is None or scope.kind != "class" or isinstance(function.node, ast.Lambda):
+        return False
+    reads = (
+        (node, module) for module in resolver.project.program for node in module.table.named.get(function.node.name, ())
+    )
+    return any(
+        isinstance(node, ast.Attribute)
+        and (_is_super(node.value) or isinstance(resolver.value(node.value, module), Class))
+        for node, module in reads
+    )
+
+
+def _is_super(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
 
 
 def _is_only_mapped(function: Function, reachable: ReachableModules) -> bool:

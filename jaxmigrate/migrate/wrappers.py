@@ -123,7 +123,8 @@ def _value(plan: MapPlan, mapped: str | ast.expr, names: Sequence[str], words: W
     if not names:
         given = [f"*{squeezed(STAR, 0, words, is_array=False)}"]
     fun, bound, named = mapped, [], []
-    if isinstance(mapped, ast.Call) and ast.unparse(mapped.func) in ("functools.partial", "partial"):
+    is_partial = isinstance(mapped, ast.Call) and ast.unparse(mapped.func) in ("functools.partial", "partial")
+    if isinstance(mapped, ast.Call) and is_partial and not (plan.any_keywords and mapped.keywords):  # given again
         fun, *bound = mapped.args
         named = [("**" if one.arg is None else f"{one.arg}=", one.value) for one in mapped.keywords]
     parts: Parts = {"fun": fun, **{f"b{i}": one for i, one in enumerate(bound)}}
