@@ -137,7 +137,7 @@ class ArrayWriter:
         """The source of a whole object on the host, where its parts are not all of this process."""
         return f"{self._jax}.device_get({text})" if choice.op.form == "fetched" and choice.aligned else text
 
-    def _over_all(self, choice: OpChoice) -> Replace:
+    def _over_all(self, choice: OpChoice) -> Operation:
         """What becomes of an operation on stacked arrays over all processes."""
         op = choice.op
         if op.kind == "identity":
@@ -148,7 +148,7 @@ class ArrayWriter:
             return Replace(op.node, code(text, x=op.operand))
         if op.form == "each":
             return self._each("$itself(batch)", choice)
-        return Replace(op.node, self._code(self.placed("$itself", "$P($axis)", choice.axis)))
+        return self._where_it_enters(choice, self.placed("$itself", "$P($axis)", choice.axis))
 
     def _each(self, made: str, choice: OpChoice) -> Replace:
         """`map(shard, batches)`: what splits each of the batches that an iterator gives."""
@@ -245,7 +245,7 @@ class ArrayWriter:
                 text = self.placed(f"$itself.reshape({sizes})", split, choice.axis)
                 yield Replace(op.node, self._code(text, **{f"s{i}": ast.unparse(s) for i, s in enumerate(behind)}))
             case "replicate" | "split" if op.form in (OBSERVED, PRESUMED):
-                yield self._enters(choice)
+                yield self._where_it_enters(choice, self._entered(choice))
             case "replicate" if op.form in CONSTANTS:
                 yield from self._constant(choice)
             case "replicate" if op.form == "wider":
@@ -253,7 +253,7 @@ class ArrayWriter:
             case "replicate":
                 yield Replace(op.node, self._replicated(choice, op.operand))
             case "rows":
-                yield Replace(op.node, self._code(self.placed("$itself", split, choice.axis)))
+                yield self._where_it_enters(choice, self.placed("$itself", split, choice.axis))
             case "merge":
                 yield from self._merge(choice)
             case "split" if op.form in ("sizes", "product"):
@@ -321,9 +321,9 @@ class ArrayWriter:
         else:
             yield Replace(op.node, self._code(whole, x=op.operand))
 
-    def _enters(self, choice: OpChoice) -> Operation:
-        """What comes stacked from out of sight, where it stands, or where a name gets it."""
-        node, text = cast("ast.AST", choice.op.node), self._entered(choice)
+    def _where_it_enters(self, choice: OpChoice, text: str) -> Operation:
+        """What becomes of something that comes from out of sight, where it stands, or where a name gets it."""
+        node = cast("ast.AST", choice.op.node)
         if isinstance(node, ast.arg):
             function = self.module.table.function_of(node)
             assert isinstance(function, ast.FunctionDef)
