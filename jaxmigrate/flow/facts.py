@@ -319,11 +319,18 @@ class Facts:
         """What the calls of a map pass, with the positions among its parameters; BY_KEYWORD for none."""
         for call in self._replicated.own_calls(found) if found.within is None else ():
             first = 0 if call.receiver is None else 1
+            if found.function.node is ANY_FUNCTION and not self._is_of(call.node, call.module, found):
+                continue  # what calls the map with other arguments than its own
             if not self._is_unmapped(call.node, call.module, found):
                 plain = itertools.takewhile(lambda one: not isinstance(one, ast.Starred), call.node.args)
                 yield from ((one, call.module, number) for number, one in enumerate(plain, first))
                 named = (k.value for k in call.node.keywords if k.arg is not None)
                 yield from ((one, call.module, BY_KEYWORD) for one in named)  # which pmap always splits
+
+    def _is_of(self, call: ast.Call, module: Module, found: DeviceMap) -> bool:
+        """Whether a call is of what a map gives itself, and of no function that calls that."""
+        values = self.resolver.values(call.func, module)
+        return any(isinstance(one, Application) and one.node is found.application.node for one in values)
 
     def _is_unmapped(self, call: ast.Call, module: Module, found: DeviceMap) -> bool:
         """Whether a call is of the very function that a map is given somewhere: `vae.encode(x)`, `pmap(vae.encode)`."""

@@ -12,10 +12,10 @@ from jaxmigrate.flow.operations import function_operations, same_sequence, withi
 from jaxmigrate.flow.processes import RESTORED
 from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.variance import Reading
-from jaxmigrate.program.collectives import VMAP
+from jaxmigrate.program.collectives import VMAP, argument
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.syntax import expression_calls
-from jaxmigrate.program.values import UNKNOWN, External
+from jaxmigrate.program.syntax import expression_calls, last_name
+from jaxmigrate.program.values import UNKNOWN, Application, External
 
 CODE = "JM301"
 FAR = 3  # lines, beyond which a reader does not see what parts the processes
@@ -66,12 +66,27 @@ def _is_behind(node: ast.AST, test: ast.expr, module: Module) -> bool:
 
 def _devices(facts: Facts) -> Iterator[Finding]:
     for found, reading in _readings(facts):
+        vmapped = _is_vmapped(found, facts)
         for divergence in reading.divergences:
+            if vmapped and last_name(divergence.call.func) in ("cond", "switch"):
+                continue  # which vmap makes a select of, so that all devices run all ways
             kind = divergence.operation.kind
             message = _hangs(kind)
             if found.name == VMAP:
                 message = f"under vmap both branches run for all rows, and only some rows use the result of {kind}"
             yield from facts.finding(divergence.module, divergence.call, CODE, message)
+
+
+def _is_vmapped(found: DeviceMap, facts: Facts) -> bool:
+    """Whether a map is of a function under vmap: `pmap(vmap(step))`."""
+    value = found.mapped
+    while isinstance(value, Application) and isinstance(value.callee, External):
+        if value.callee.name == VMAP:
+            return True
+        inner = argument(value.arguments, 0, "fun")
+        values = facts.resolver.argument_values(inner) if inner is not None else ()
+        value = values[0] if len(values) == 1 else UNKNOWN
+    return False
 
 
 def _readings(facts: Facts) -> Iterator[tuple[DeviceMap, Reading]]:
