@@ -43,6 +43,7 @@ class Forks:
         if self._child is not None:
             self._child.kill()
             self._child.communicate()
+            self._child = None  # tests of another file may begin anew
 
     def begin(self, arguments: Sequence[str | Path], environment: Mapping[str, str]) -> None:
         """Begins a program, the first of its arguments, with more in its environment."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from jaxmigrate.migrate import plan_sources
 from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.migrate.plan import Plan
-from tests.migrate.test_processes import run
+from tests.migrate.test_processes import RANKS, run
 
 PROGRAM = """
 import sys
@@ -54,6 +55,13 @@ def main():
 
 main()
 """
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ranks_end() -> Iterator[None]:
+    """Ends with the tests the processes that their programs are forks of."""
+    with RANKS[0], RANKS[1]:
+        yield
 
 
 def program(given: str = "devices", evaluated: str = "devices", look: str = "pass") -> str:
