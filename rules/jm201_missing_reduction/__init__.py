@@ -100,7 +100,7 @@ def _may_vary(value: AbstractValue) -> bool:
 
 
 def _takes_blocks(found: DeviceMap, facts: Facts) -> bool:
-    """whether an argument of a shard_map is split over its axis."""
+    """Whether an argument of a shard_map is split over its axis."""
     given = arguments(found, facts.resolver)
     return any(one.level == Level.YES and one.parts is None and one.fields is None for one in given)
 

@@ -104,8 +104,7 @@ def _is_same_number(node: ast.expr, outer: ast.AST, module: Module, it: Interpre
         case ast.Name(id=name) if depth > 0 and node in module.table.scope_of:
             holder = module.table.scope_of[node].lookup(name)
             bound = [] if holder is None else [*_bound(holder, name, module)]
-            kept = [_is_before(one, outer, module) for one in bound]
-            if not all(kept) and len(bound) > 1:
+            if len(bound) > 1 and not all(_is_outside(one, outer, module) for one in bound):
                 return False  # one value before the loop, and another in it
             return (
                 bool(bound)
@@ -122,8 +121,8 @@ def _bound(holder: Scope, name: str, module: Module) -> Iterator[Binding | None]
     yield from holder.bindings.get(name, [None])
 
 
-def _is_before(binding: Binding | None, loop: ast.AST, module: Module) -> bool:
-    """Whether a binding stands outside of a loop."""
+def _is_outside(binding: Binding | None, loop: ast.AST, module: Module) -> bool:
+    """Whether a binding does not stand in a loop."""
     above: ast.AST | None = binding.node if binding is not None else None
     while above is not None and above is not loop:
         above = module.table.parents.get(above)
@@ -134,7 +133,7 @@ def _is_kept(binding: Binding | None, outer: ast.AST, module: Module, it: Interp
     """Whether a binding gives a name one value for all rounds of a loop: before it, or by what does not change."""
     if binding is None:
         return False
-    if _is_before(binding, outer, module):
+    if _is_outside(binding, outer, module):
         return binding.kind in ("assign", "param")
     same = binding.kind == "assign" and not binding.path and binding.value is not None
     return same and binding.value is not None and _is_same_number(binding.value, outer, module, it, depth - 1)
