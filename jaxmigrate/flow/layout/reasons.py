@@ -106,7 +106,8 @@ CAUSES = (
     StackedCause(
         Stacked.BUFFER,
         "A view of a buffer that is written again",
-        "The program fills the buffer again while the device may still read it.",
+        "The program fills the buffer again while the device may still read it. JAX reads a NumPy argument late,"
+        " under `pmap` and under `shard_map`: such a program can compute with the wrong numbers before and after fix.",
         "Pass the view to the step in the very next statement, or copy it: `shard(buffer.copy())`.",
     ),
     StackedCause(
