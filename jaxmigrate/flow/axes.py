@@ -37,9 +37,10 @@ from jaxmigrate.program.collectives import (
     argument,
     axis_given,
 )
+from jaxmigrate.program.combined import PARTIALS
 from jaxmigrate.program.library import named, starting
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import PARTIALS, Resolver
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode
 from jaxmigrate.program.syntax import calls_of
 from jaxmigrate.program.values import (

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from jaxmigrate.program.combined import distinct
 from jaxmigrate.program.functions import own_statements
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import Resolver, distinct
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import Application, Function, Partial, Values
 
 PROPERTIES = ("property", "cached_property")

@@ -14,11 +14,12 @@ from jaxmigrate.flow.receivers import overriding
 from jaxmigrate.flow.wrappers import Given, filled
 from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.collectives import argument
+from jaxmigrate.program.combined import PARTIALS
 from jaxmigrate.program.functions import is_abstract, is_static, returned_by
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
 from jaxmigrate.program.passing import passed
-from jaxmigrate.program.resolve import PARTIALS, Resolver
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode, defaults_of
 from jaxmigrate.program.values import (
     Application,

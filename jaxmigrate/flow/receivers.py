@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.collectives import argument
+from jaxmigrate.program.combined import bind
 from jaxmigrate.program.library import named, the
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once_each
-from jaxmigrate.program.resolve import Resolver, bind
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import all_parameters
 from jaxmigrate.program.values import (
     UNKNOWN,

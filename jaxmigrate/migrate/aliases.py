@@ -11,9 +11,10 @@ from pathlib import Path
 from jaxmigrate.migrate.decide import KEYWORDS, Decision, Surroundings
 from jaxmigrate.migrate.inside import inside
 from jaxmigrate.migrate.roots import root_of
+from jaxmigrate.program.combined import PARTIALS
 from jaxmigrate.program.modules import Module, Project
 from jaxmigrate.program.operations import DropAlias, DropStatement, Operation
-from jaxmigrate.program.resolve import PARTIALS, Resolver
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite, ReferenceNode
 from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import External

@@ -12,9 +12,10 @@ from collections.abc import Collection
 from jaxmigrate.flow.layout.idioms import UNREPLICATE
 from jaxmigrate.flow.layout.operations import is_fetched
 from jaxmigrate.flow.mapped_calls import JITS
+from jaxmigrate.program.combined import PARTIALS
 from jaxmigrate.program.library import named, the
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import PARTIALS, Resolver
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import Application, External, Function, Partial
 
 PUTS = named("puts")

@@ -8,8 +8,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from jaxmigrate.migrate.decide import is_bound_at_once
+from jaxmigrate.program.combined import PARTIALS
 from jaxmigrate.program.modules import Module, Project, import_name, read_utf8
-from jaxmigrate.program.resolve import PARTIALS, Resolver
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.sites import Reference, ReferenceNode, references, typed_value
 from jaxmigrate.program.values import Class, External, Instance, ModuleValue

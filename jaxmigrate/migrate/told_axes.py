@@ -13,8 +13,9 @@ from functools import lru_cache
 from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.collectives import ASKING, AXIS_POSITIONS, IF_MAPPED, argument
+from jaxmigrate.program.combined import PARTIALS
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import PARTIALS, Resolver
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import walk
 from jaxmigrate.program.values import Argument, Constant, External, Function, Parameter
 

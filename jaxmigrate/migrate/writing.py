@@ -66,6 +66,7 @@ from jaxmigrate.program.operations import (
 )
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite, axis_of
+from jaxmigrate.program.star_imports import starred_names
 from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Application, Constant, External, Value
 
@@ -242,7 +243,7 @@ class ProjectWriter:
         root = module.table.root
         known = {name: self.resolver.name_values(name, root, module) for name in STARRED if name not in root.bindings}
         packages = [name for name, values in known.items() if values == (External(STARRED[name]),)]
-        return FileNames(module, {*released, *packages}, self.resolver.starred_names(module))
+        return FileNames(module, {*released, *packages}, starred_names(self.project, module))
 
     def _begin(self) -> None:
         """Forgets what a first writing noted."""

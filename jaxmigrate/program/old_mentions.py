@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from typing import NamedTuple
 
+from jaxmigrate.program.combined import canonical
 from jaxmigrate.program.jax_names import missing
 from jaxmigrate.program.modules import ALWAYS_EXTERNAL
 from jaxmigrate.program.old_names import old_names
-from jaxmigrate.program.resolve import canonical
 
 _LOADED = frozenset(
     f"jax{rest}" for rest in ("", ".numpy", ".lax", ".tree_util", ".random", ".nn", ".scipy.linalg", ".sharding")

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import cast
 
 from jaxmigrate.program.arguments import call_arguments
+from jaxmigrate.program.combined import PARTIALS, bind, canonical, distinct, gives_function, is_transparent, partial_of
 from jaxmigrate.program.displays import put_together
 from jaxmigrate.program.functions import is_classmethod, is_static, returned_by
 from jaxmigrate.program.library import named
@@ -18,6 +19,7 @@ from jaxmigrate.program.literals import literal_of
 from jaxmigrate.program.modules import ALWAYS_EXTERNAL, Module, Project
 from jaxmigrate.program.order import outlasting, reaching
 from jaxmigrate.program.scopes import Binding, FunctionNode, Scope, all_parameters
+from jaxmigrate.program.star_imports import star_homes, stars
 from jaxmigrate.program.values import (
     UNKNOWN,
     Application,
@@ -36,30 +38,10 @@ from jaxmigrate.program.values import (
     Values,
 )
 
-PARTIALS = named("partial", "partial-method")
 CURRIED = named("curried")
 TYPED = named("named-type")
-HOMES = (
-    ("jax._src.api.", "jax."),
-    ("jax.api.", "jax."),
-    ("jax._src.pmap.", "jax."),
-    ("jax._src.lax.parallel.", "jax.lax."),
-    ("jax.lax.parallel.", "jax.lax."),
-    ("jax._src.tree_util.", "jax.tree_util."),
-    ("jax._src.random.", "jax.random."),
-    ("typing_extensions.", "typing."),
-)
 OF_THE_CLASS = (External("typing.ClassVar"),)
 ENUMERATIONS = (External("enum.Enum"), External("enum.StrEnum"))
-MOST_VALUES = 16
-
-
-def canonical(name: str) -> str:
-    """The public name of what is also reachable by a private one, or by a backport."""
-    for private, public in HOMES:
-        if name.startswith(private):
-            return public + name[len(private) :]
-    return name
 
 
 class Resolver:
@@ -274,51 +256,23 @@ class Resolver:
     def _starred(self, name: str, module: Module) -> Values:
         """What star imports of a module bring in under a name: any of those that have it; a builtin where none does."""
         found: list[Value] = []
-        for _, source in self._stars(module):
+        for _, source in stars(self.project, module):
             if source is not None and source is not module:
-                for home in self.star_homes(source, name):
+                for home in star_homes(self.project, source, name):
                     found += self._of_module(name, home)
-        for node, source in self._stars(module) if not found else ():
+        for node, source in stars(self.project, module) if not found else ():
             if source is None and node.module and node.module.partition(".")[0] in ("jax", "functools"):
                 return (External(canonical(f"{node.module}.{name}")),)
         return distinct(found) if found else (External(f"builtins.{name}"),)
-
-    def star_homes(self, module: Module, name: str) -> list[Module]:
-        """The modules whose name `from module import *` brings in: that one, or what it imports so itself."""
-        pending, seen, found = [module], {module}, list[Module]()
-        while pending:
-            current = pending.pop()
-            if name in current.table.root.bindings:
-                found.append(current)
-                continue
-            news = {source for _, source in self._stars(current) if source is not None} - seen
-            seen |= news
-            pending += news
-        return found
-
-    def starred_names(self, module: Module) -> set[str]:
-        """All names that star imports bring to a module from others of the project, directly or by way of others."""
-        pending, seen = [module], {module}
-        found = set[str]()
-        while pending:
-            news = {source for _, source in self._stars(pending.pop()) if source is not None} - seen
-            found.update(name for source in news for name in source.table.root.bindings)
-            seen |= news
-            pending += news
-        return found
-
-    def _stars(self, module: Module) -> Iterator[tuple[ast.ImportFrom, Module | None]]:
-        for node in module.table.star_imports:
-            yield node, self.project.imported(module, node.module or "", node.level)
 
     def _homes_below(self, name: str, bindings: list[Binding], module: Module) -> list[Module]:
         """The modules whose name a star import below all bindings of a module's name puts in the place of these."""
         if not module.table.star_imports or any(binding.scope is not module.table.root for binding in bindings):
             return []
         last = max((getattr(binding.node, "lineno", 0) for binding in bindings), default=0)
-        below = [source for node, source in self._stars(module) if node.lineno > last]
+        below = [source for node, source in stars(self.project, module) if node.lineno > last]
         sources = [source for source in below if source is not None and source is not module]
-        return [home for source in sources for home in self.star_homes(source, name)]
+        return [home for source in sources for home in star_homes(self.project, source, name)]
 
     def _of_module(self, name: str, module: Module) -> Values:
         return self.name_values(name, module.table.root, module)
@@ -530,7 +484,7 @@ class Resolver:
                 return self.apply(inner, (*bound, *arguments), node, module)
             case External(name=name) if name in TYPED and [one.keyword for one in arguments] == [None, None]:
                 return self.argument_values(arguments[1])
-            case External(name=name) if name in CURRIED and arguments and not _gives_function(arguments):
+            case External(name=name) if name in CURRIED and arguments and not gives_function(arguments):
                 return (Partial(callee, arguments, node, module),)
             case Class():
                 return (Instance(callee, Application(callee, arguments, node, module)),)
@@ -582,49 +536,6 @@ def _place(binding: Binding, module: Module) -> ast.stmt | None:
     node = module.table.statement_of(binding.node)
     simple = isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Assign | ast.AnnAssign | ast.Import | ast.ImportFrom)
     return node if simple and node in module.tree.body else None
-
-
-TRANSPARENT_DECORATORS = named("same-function", "named-call")
-
-
-def partial_of(callee: Value, arguments: tuple[Argument, ...], node: ast.expr, module: Module) -> Partial:
-    """A partial; one of a partial is one partial of the function behind both, as it is at run time."""
-    if isinstance(callee, Partial):
-        return Partial(callee.callee, (*callee.arguments, *arguments), node, module)
-    return Partial(callee, arguments, node, module)
-
-
-def _gives_function(arguments: tuple[Argument, ...]) -> bool:
-    """Whether some arguments of a transformation hold, or may hold, the function to transform."""
-    return any(one.keyword in (None, "*", "fun", "f") for one in arguments)
-
-
-def is_transparent(decorator: Value) -> bool:
-    """Whether a decorator hands back the function it is given, as far as mapping is concerned."""
-    if isinstance(decorator, Application):
-        decorator = decorator.callee
-    return isinstance(decorator, External) and decorator.name in TRANSPARENT_DECORATORS
-
-
-def bind(value: Value, receiver: Instance | Class) -> Value:
-    """A class attribute as seen through an instance, or through the class itself."""
-    if not isinstance(value, Function) or is_static(value.node):
-        return value
-    if isinstance(receiver, Class) and not is_classmethod(value.node):
-        return value
-    return Function(value.module, value.node, receiver)
-
-
-def distinct(values: Iterable[Value]) -> Values:
-    """Without repetition, UNKNOWN last, and cut to UNKNOWN where there are too many to be of use."""
-    values = tuple(values)
-    if len(values) == 1:
-        return values  # as most are, and telling them apart would mean to hash them
-    found = dict.fromkeys(values)
-    unknown = found.pop(UNKNOWN, ...) is None
-    if len(found) > MOST_VALUES:
-        return (UNKNOWN,)
-    return (*found, UNKNOWN) if unknown or not found else tuple(found)
 
 
 def constant_key(key: ast.expr | None) -> tuple[object] | None:

@@ -15,9 +15,10 @@ from typing import Literal, TypeAlias, cast
 
 from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.collectives import PMAP
+from jaxmigrate.program.combined import PARTIALS, canonical
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import PARTIALS, Resolver, canonical
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.values import (
     UNKNOWN,

@@ -13,10 +13,11 @@ from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.small_numbers import Lists, evaluated
 from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.collectives import argument
+from jaxmigrate.program.combined import PARTIALS
 from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.library import valued
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import PARTIALS, Resolver
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import External, Function
 
 CODE = "JM108"

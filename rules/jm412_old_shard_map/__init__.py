@@ -8,8 +8,8 @@ from jaxmigrate.findings import Finding
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.guards import is_tried
 from jaxmigrate.flow.old_names import old_name_findings
+from jaxmigrate.program.combined import PARTIALS
 from jaxmigrate.program.library import named
-from jaxmigrate.program.resolve import PARTIALS
 from jaxmigrate.program.values import External
 
 CODE = "JM412"

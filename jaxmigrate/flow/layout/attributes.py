@@ -44,10 +44,10 @@ from jaxmigrate.flow.layout.values import (
     Unknown,
     func,
 )
+from jaxmigrate.program.combined import canonical
 from jaxmigrate.program.functions import is_static
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import canonical
 from jaxmigrate.program.values import Class, Function, Instance
 
 ARRAY_ATTRIBUTES = frozenset(

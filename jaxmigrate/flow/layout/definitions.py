@@ -10,9 +10,9 @@ from jaxmigrate.flow.layout.functions import is_generator
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, given_of
 from jaxmigrate.flow.layout.values import PLAIN, Abstract, Ext, Func, Mod, Site, func
+from jaxmigrate.program.combined import canonical
 from jaxmigrate.program.library import named, starting
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import canonical
 from jaxmigrate.program.scopes import is_docstring
 from jaxmigrate.program.trees import ANY_TREE_MAPS
 from jaxmigrate.program.values import Function

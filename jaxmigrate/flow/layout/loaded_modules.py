@@ -20,8 +20,8 @@ from jaxmigrate.flow.layout.values import (
     Tup,
     is_tracked,
 )
+from jaxmigrate.program.combined import canonical
 from jaxmigrate.program.modules import Module, import_name
-from jaxmigrate.program.resolve import canonical
 
 LOOKS = frozenset({"builtins.getattr", "builtins.hasattr"})
 LATER = ast.GeneratorExp | ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef

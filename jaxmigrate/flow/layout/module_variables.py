@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.values import PLAIN, Abstract, Ext, Func, Mod, func
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.star_imports import star_homes
 from jaxmigrate.program.values import Class, Constant, External, Function, ModuleValue
 
 
@@ -46,7 +47,7 @@ def _variable_of(it: Interpreter, module: Module, name: str) -> Abstract:
 
 def starred(it: Interpreter, name: str, sources: Iterable[Module], node: ast.AST, module: Module) -> Abstract | None:
     """What star imports from some modules of the project bring in under a name; None where none does."""
-    homes = dict.fromkeys(home for source in sources for home in it.resolver.star_homes(source, name))
+    homes = dict.fromkeys(home for source in sources for home in star_homes(it.resolver.project, source, name))
     found: Abstract | None = None
     for home in homes:
         value = it.settle(module_attribute(it, home, name), node, module)

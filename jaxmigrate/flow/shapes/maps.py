@@ -28,8 +28,8 @@ from jaxmigrate.flow.shapes.values import (
     mapped,
 )
 from jaxmigrate.program.collectives import GRADIENTS, MAKE_MESH, MESHES, SHARD_MAPS, SPECS, TRANSPARENT, VMAP
+from jaxmigrate.program.combined import PARTIALS
 from jaxmigrate.program.library import named, valued
-from jaxmigrate.program.resolve import PARTIALS
 from jaxmigrate.terminal import plural
 
 JITS = named("jit")

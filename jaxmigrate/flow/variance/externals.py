@@ -60,8 +60,8 @@ from jaxmigrate.flow.variance.run import Run, at_least
 from jaxmigrate.flow.variance.summary import Draw
 from jaxmigrate.program import trees
 from jaxmigrate.program.collectives import AXIS_POSITIONS, IF_MAPPED
+from jaxmigrate.program.combined import PARTIALS
 from jaxmigrate.program.library import named, valued
-from jaxmigrate.program.resolve import PARTIALS
 from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import (
     Application,

@@ -7,8 +7,9 @@ import ast
 from jaxmigrate.migrate.api_updates.calls import drop_name, name_positions, ordered, rename_keyword
 from jaxmigrate.migrate.api_updates.rewrite_context import RewriteContext
 from jaxmigrate.migrate.api_updates.texts import Texts
+from jaxmigrate.program.combined import PARTIALS
 from jaxmigrate.program.old_uses import OldReference
-from jaxmigrate.program.resolve import PARTIALS, Resolver
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import denotes
 from jaxmigrate.program.syntax import has_stars
 
