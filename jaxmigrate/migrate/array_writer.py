@@ -142,6 +142,11 @@ class ArrayWriter:
         op = choice.op
         if op.kind == "identity":
             return self._put(op)
+        if op.kind in ("given", "taken") and op.form:
+            return self._called_by_others(choice)
+        if op.kind == "taken":
+            rows = self._own_rows if isinstance(op.node, ast.Name) else self._local_rows
+            return self._where_it_enters(choice, rows("$itself", choice.axis))
         if op.kind == "first":
             first = self._first_over_all(op, "$x")
             text = f"{self._jax}.device_get({first})" if op.form == "fetched" else first
@@ -149,6 +154,15 @@ class ArrayWriter:
         if op.form == "each":
             return self._each("$itself(batch)", choice)
         return self._where_it_enters(choice, self.placed("$itself", "$P($axis)", choice.axis))
+
+    def _called_by_others(self, choice: OpChoice) -> Replace:
+        """A map as a function of the same arguments, of which those behind `=` are the rows of this process."""
+        given = choice.op.form.split(", ")
+        names = ", ".join(name.removeprefix("=") for name in given)
+        placed = [self.placed(n[1:], "$P($axis)", choice.axis) if n.startswith("=") else n for n in given]
+        called = f"$itself({', '.join(placed)})"
+        called = self._local_rows(called, choice.axis) if choice.op.kind == "taken" else called
+        return Replace(choice.op.node, self._code(f"lambda {names}: {called}"))
 
     def _each(self, made: str, choice: OpChoice) -> Replace:
         """`map(shard, batches)`: what splits each of the batches that an iterator gives."""
@@ -300,11 +314,7 @@ class ArrayWriter:
         """
         op, whole, numpy = choice.op, "$x", self.names.of("jax.numpy") if choice.donated else ""
         if self.program.processes and not self.program.own_devices:
-            self.shared.note(choice.axis)
-            local = f"{self.names.of('jax.experimental.multihost_utils')}.global_array_to_host_local_array"
-            axis = f"{self.quote}{choice.axis}{self.quote}"
-            mesh = f"{self.shared.name('get_mesh')}({'' if self.shared.one_axis else axis})"
-            whole = f"{local}($x, {mesh}, $P({axis}))"
+            whole = self._own_rows("$x", choice.axis)
         if op.form == "same":
             whole = f"{numpy}.copy({whole})" if numpy else whole
             if whole != "$x":
@@ -320,6 +330,22 @@ class ArrayWriter:
             yield Replace(op.node, self._code(f"{self._jax}.tree.map({each}, {whole})", x=op.operand))
         else:
             yield Replace(op.node, self._code(whole, x=op.operand))
+
+    def _own_rows(self, operand: str, axis: str) -> str:
+        """The source of this process's rows of an array that is split over all devices."""
+        self.shared.note(axis)
+        if self.shared.uses("local_rows"):
+            return self._local_rows(operand, axis)
+        local = f"{self.names.of('jax.experimental.multihost_utils')}.global_array_to_host_local_array"
+        quoted = f"{self.quote}{axis}{self.quote}"
+        mesh = f"{self.shared.name('get_mesh')}({'' if self.shared.one_axis else quoted})"
+        return f"{local}({operand}, {mesh}, $P({quoted}))"
+
+    def _local_rows(self, operand: str, axis: str) -> str:
+        """The same by a function of the project, which an expression has room for."""
+        self.shared.note(axis)
+        more = "" if self.shared.one_axis else f", {self.quote}{axis}{self.quote}"
+        return f"{self.shared.name('local_rows')}({operand}{more})"
 
     def _where_it_enters(self, choice: OpChoice, text: str) -> Operation:
         """What becomes of something that comes from out of sight, where it stands, or where a name gets it."""

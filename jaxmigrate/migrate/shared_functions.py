@@ -98,6 +98,14 @@ def _shard(names: FileNames, wanted: Wanted) -> Iterator[str]:
     yield f"    return {jax}.tree.map(put, tree)"
 
 
+def _local_rows(names: FileNames, wanted: Wanted) -> Iterator[str]:
+    axis, parameter = _axis(wanted)
+    local = f"{names.of('jax.experimental.multihost_utils')}.global_array_to_host_local_array"
+    yield f"def local_rows(tree{', ' + parameter if parameter else ''}):"
+    yield '    """This process\'s rows of arrays that are split over all devices."""'
+    yield f"    return {local}(tree, get_mesh({parameter}), {names.of('jax.sharding.PartitionSpec')}({axis}))"
+
+
 def _stack(names: FileNames, wanted: Wanted) -> Iterator[str]:
     jax, jnp = names.of("jax"), names.of("jax.numpy")
     axis, parameter = _axis(wanted)
@@ -335,6 +343,7 @@ _LINES = {
     "get_mesh": _get_mesh,
     "mesh_of": _mesh_of,
     "shard": _shard,
+    "local_rows": _local_rows,
     "stack": _stack,
     "prefetch": _prefetch,
     "per_device": _per_device,

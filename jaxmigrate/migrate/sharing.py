@@ -21,6 +21,7 @@ NAMES = {  # in the order in which they are written
     "get_mesh": "get_mesh",
     "mesh_of": "mesh_of",
     "shard": "shard",
+    "local_rows": "local_rows",
     "stack": "stack",
     "prefetch": "prefetch",
     "per_device": "per_device",
@@ -193,6 +194,10 @@ class Shared:
         """Whether all maps of the project have one axis in common, which nobody needs to name."""
         return self._wanted.one_axis is not None
 
+    def uses(self, kind: str) -> bool:
+        """Whether some file that shares a module with this one uses one of the functions."""
+        return kind in self._wanted.all_names
+
     @property
     def is_final(self) -> bool:
         """Whether the file is written for good: a first writing only finds what it needs."""
@@ -293,7 +298,7 @@ def completed(wanted: Wanted) -> None:
     wanted.per_device |= len(wanted.beside) > FEW
     if wanted.per_device and wanted.beside:
         wanted.all_names.add("per_device")
-    wanted.over_all |= bool(wanted.all_names & {"shard", "host_local", "on_mesh"})
+    wanted.over_all |= bool(wanted.all_names & {"shard", "host_local", "on_mesh", "local_rows"})
     wanted.over_all &= not wanted.own
 
 
@@ -301,7 +306,7 @@ def with_their_own(kinds: Iterable[str], wanted: Wanted) -> set[str]:
     """Functions with those that they use themselves."""
     every = set(kinds)
     every |= {"mesh_of"} if "on_rows" in every else set()
-    uses_mesh = {"shard", "on_mesh"} if wanted.gives_meshes else {"shard", "host_local", "on_mesh"}
+    uses_mesh = {"shard", "on_mesh", "local_rows"} | (set() if wanted.gives_meshes else {"host_local"})
     if "map_stacked" in every and wanted.chosen_needs is not None and wanted.chosen_needs.keeps_apart:
         every.add("kept_map")
     return every | {"get_mesh"} if every & uses_mesh else every

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
 from jaxmigrate.flow.layout import advice, mapped_bodies, results
 from jaxmigrate.flow.layout.aligned import aligned, marked
 from jaxmigrate.flow.layout.choices import Choice, Layouts, Name, OpChoice, Outputs, SiteChoice, Squeeze, of_parts
+from jaxmigrate.flow.layout.entering import entering
 from jaxmigrate.flow.layout.model import Op, Place
 from jaxmigrate.flow.layout.solve import Solver
 from jaxmigrate.flow.layout.values import Blocker, Group, Nothing, Tup, told
@@ -35,7 +36,9 @@ class Solution(Solver):
             layout = "stacked" if op.group.find() in over_all else self._layout(op.group)
             if layout is not None:
                 result.ops.append(self._op_choice(op, layout, over_all))
-        result.together = self._together(result, over_all)
+        entered = entering(self, result) if self.facts.apart and self.facts.several else {}
+        result.together = self._together(result, over_all, entered)
+        result.ops += (op for ops in entered.values() for op in ops)
         return result
 
     def _op_choice(self, op: Op, layout: Name, over_all: Collection[Group]) -> OpChoice:
@@ -59,7 +62,9 @@ class Solution(Solver):
             if axis is None
         )
 
-    def _together(self, result: Layouts, over_all: Collection[Group]) -> list[frozenset[Module]]:
+    def _together(
+        self, result: Layouts, over_all: Collection[Group], entered: Mapping[ast.expr, Sequence[OpChoice]]
+    ) -> list[frozenset[Module]]:
         """The modules whose texts change for the same arrays, for each group of arrays and each mapped function."""
         found: dict[object, set[Module]] = {}
         for node, choice in result.sites.items():
@@ -68,6 +73,7 @@ class Solution(Solver):
             module = choice.site.module
             found[node] = {module, *(s.function.module for s in choice.squeezes)}
             found[node] |= {call.module for call in result.calls if call.site is node}
+            found[node] |= {choice.op.module for choice in entered.get(node, ())}
             for _, root in self.with_groups(choice):
                 if root is not None and (self.is_global(root) or root in over_all):
                     for one in self.family_of(root):

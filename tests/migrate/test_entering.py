@@ -1,0 +1,143 @@
+"""What several processes give a map and take from it is laid out at its calls, where all of these are in sight."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jaxmigrate.migrate import fix_files
+from tests.migrate.test_processes import RANKS, run
+
+PROGRAM = """
+import sys
+import jax
+jax.distributed.initialize(sys.argv[1], 2, int(sys.argv[2]))
+import importlib
+import json
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+
+
+def train_step(w, batch):
+    grads = jax.grad(lambda w: ((batch["x"] @ w - batch["y"]) ** 2).mean())(w)
+    return w - 0.1 * jax.lax.pmean(grads, "i")
+
+
+def eval_step(w, batch):
+    error = (batch["x"] @ w - batch["y"]) ** 2
+    return jax.lax.pmean(error.mean(), "i"), error, jax.lax.axis_index("i")
+
+
+def encode(w, batch):
+    return jnp.tanh(batch["x"] @ w)
+
+
+def count(w, batch):
+    return jax.lax.psum(jnp.sum(batch["x"] @ w > 0), "i")
+
+
+p_train = jax.pmap(train_step, "i", donate_argnums=0)
+p_eval = jax.pmap(eval_step, "i")
+p_encode = jax.pmap(encode, "i")
+p_count = jax.pmap(count, "i")
+
+
+def batches():
+    n, rank = jax.local_device_count(), jax.process_index()
+    x = np.sin(np.arange(n * 6, dtype=np.float32) + rank).reshape(n, 2, 3)
+    rows = getattr(importlib.import_module("numpy"), "copy")
+    for i in range(3):
+        yield {"x": rows(x + i), "y": rows(x[..., 0] * i)}
+
+
+def main():
+    w = jax_utils.replicate(jnp.arange(3.0))
+    seen = []
+    for batch in batches():
+        w = p_train(w, batch)
+        loss, errors, places = p_eval(w, batch)
+        seen += [np.asarray(errors), np.asarray(places), np.asarray(p_encode(w, batch)), jax_utils.unreplicate(loss)]
+    pad = jax_utils.pad_shard_unpad
+    odd = {"x": np.ones((7, 3), np.float32) * jax.process_index(), "y": np.zeros(7, np.float32)}
+    seen.append(pad(p_encode)(w, odd))
+    seen.append(pad(p_count, static_return=True)(w, odd)[0])
+    seen.append(jax_utils.unreplicate(w))
+    print("RESULT", json.dumps([[np.asarray(x).tobytes().hex(), str(np.shape(x))] for x in seen]))
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ranks_end() -> Iterator[None]:
+    """Ends with the tests the processes that their programs are forks of."""
+    with RANKS[0], RANKS[1]:
+        yield
+
+
+def test_what_calls_give_and_take_agrees_bitwise_in_two_processes(tmp_path: Path) -> None:
+    after = fix_files({"program.py": PROGRAM}, "auto")["program.py"]
+    assert "host_local(" not in after
+    assert 'w = p_train(w, shard(batch, P("i")))' in after
+    assert "places = local_rows(places)" in after
+    assert "lambda w, batch: " in after
+    found = run(after, tmp_path)
+    assert found == run(PROGRAM, tmp_path)
+    assert found[0] != found[1]
+
+
+SMALL = """
+import jax
+import jax.numpy as jnp
+import numpy as np
+import library
+from flax import jax_utils
+
+
+def step(w, batch, scale):
+    loss = jax.lax.pmean((batch @ w).mean() * scale, "i")
+    return w - loss, {out}
+
+
+p_step = jax.pmap(step, "i", in_axes=(0, 0, None))
+rank = jax.process_index()
+
+
+def train(w, {given}batches):
+    w = jax_utils.replicate(w)
+    {use}
+    return jax_utils.unreplicate(w)
+
+
+train(jnp.ones(3), {passed}library.batches(rank))
+"""
+
+
+@pytest.mark.parametrize(
+    ("use", "out", "is_entering"),
+    [
+        ("for batch in batches:\n        w, loss = p_step(w, batch, 1.0)", "loss", True),
+        ("for batch in batches:\n        w, loss = p_step(w, batch['x'], 1.0)", "loss", True),
+        ("for _ in range(3):\n        w, loss = p_step(w, next(batches), 1.0)", "loss", True),
+        ("for x in batches:\n        w, each = p_step(w, x, 1.0)\n        print(np.asarray(each))", "batch", True),
+        ("batch = library.one(batches)\n    w, loss = p_step(w, batch, 1.0)", "loss", True),
+        ("for batch in batches:\n        out = p_step(w, batch, 1.0)\n        print(out)", "batch", False),
+        ("for _ in range(3):\n        w, loss = p_step(w, batches.whole, 1.0)", "loss", False),
+        ("for _ in range(3):\n        w, loss = p_step(w, rank.x, 1.0)", "loss", False),
+        ("held = library.one(batches)\n    for _ in range(3):\n        w, loss = p_step(w, held, 1.0)", "loss", False),
+        ("for batch in batches:\n        w, loss = p_step(w, *library.two(batch))", "loss", False),
+        ("z = library.one(batches)\n    for _ in range(3):\n        w, z = p_step(w, z, 1.0)", "batch", False),
+    ],
+)
+def test_what_is_made_for_a_call_is_laid_out_there(use: str, out: str, *, is_entering: bool) -> None:
+    program = SMALL.format(use=use, out=out, given="", passed="")
+    text = fix_files({"main.py": program}, "auto")["main.py"]
+    assert "jax.pmap" not in text
+    assert ("host_local(" not in text) is is_entering
+    shown = ("shard(batch, ", "shard(next(batches), ", "shard(x, ", "shard(batch['x'], ")
+    assert any(one in text for one in shown) is is_entering
