@@ -402,6 +402,8 @@ def _is_only_mapped(function: Function, reachable: ReachableModules) -> bool:
         for node in module.mentions.get(name, ())
         if is_method or not isinstance(node, ast.Attribute | ast.keyword)  # what is no method is no attribute here
     ]
+    if scope is not None and scope.kind == "function" and module.mentions.keys().isdisjoint({*NAMING, "f_locals"}):
+        mentions = [node for node in mentions if not isinstance(node, ast.Constant)]  # which are words of their own
     if sum(not _is_another(node, name, module, scope) for node in mentions) != 1:
         return False
     if scope is not module.table.root and (scope is None or scope.kind != "class"):

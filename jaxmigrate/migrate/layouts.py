@@ -51,6 +51,11 @@ class Chosen:
         """Whether all sites of a reference are rewritten with global arrays, so that it needs no helper."""
         return bool(decision.sites) and all(self._is_global(site.node) for site in decision.sites)
 
+    def has_parted(self, node: ast.expr) -> bool:
+        """Whether a site takes or gives objects of which some fields are stacked, and others not."""
+        choice = self.layouts.sites.get(node)
+        return choice is not None and any(one.fields for one in choice.every)
+
     def _is_global(self, node: ast.expr) -> bool:
         choice = self.layouts.sites.get(node)
         return choice is not None and choice.is_global
@@ -77,15 +82,28 @@ class Mapped:
         self.modules[module.path], self.sites[module], self.decisions[module] = module, [], []
 
 
-def choose(mapped: Mapped, resolver: Resolver, trust: Trust, unwritten: Collection[ast.expr] = ()) -> Chosen:
+@dataclass(frozen=True, slots=True)
+class Unwritten:
+    """The sites that were tried in vain: with any global array, or with objects some of whose fields are stacked."""
+
+    refused: frozenset[ast.expr] = frozenset()
+    whole: frozenset[ast.expr] = frozenset()
+
+    def with_failed(self, failed: Collection[ast.expr], chosen: Chosen | None) -> Unwritten:
+        """The same after a writing that failed at some sites: at first objects that have parts stay whole."""
+        parted = {one for one in failed if chosen is not None and one not in self.whole and chosen.has_parted(one)}
+        return Unwritten(self.refused | {*failed} - parted, self.whole | parted)
+
+
+def choose(mapped: Mapped, resolver: Resolver, trust: Trust, unwritten: Unwritten) -> Chosen:
     """Follows stacked arrays through a project; what cannot be proven is left to the stacked helper.
 
-    `trust` is what counts beside proof, `unwritten` are sites that were tried in vain.
+    `trust` is what counts beside proof.
     """
     sites, around = mapped.sites, mapped.around
     program = Program(around.processes, around.guarded)
     left = [d for ds in mapped.decisions.values() for d in ds if not d.is_plain or d.around]
-    refused = {*unwritten, *(s.node for d in left for s in d.sites)}
+    refused = {*unwritten.refused, *(s.node for d in left for s in d.sites)}
     candidates = {s.node: s for m, found in sites.items() if can_hold(m) for s in found if s.node not in refused}
     if not candidates:
         return Chosen(Layouts(), program, ())
@@ -108,7 +126,7 @@ def choose(mapped: Mapped, resolver: Resolver, trust: Trust, unwritten: Collecti
         found.add(
             layouts(
                 HostCode(own_resolver, own_modules, own_sites, editable, own_reachable),
-                Setup(axis, around.processes, around.guarded, around.several, own_devices, some),
+                Setup(axis, around.processes, around.guarded, around.several, own_devices, some, unwritten.whole),
                 trust,
             )
         )

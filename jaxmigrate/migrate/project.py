@@ -19,7 +19,7 @@ from jaxmigrate.migrate.decide import Decision, Refusal, decide, surroundings
 from jaxmigrate.migrate.faked import leave_faked
 from jaxmigrate.migrate.imports import imported_names
 from jaxmigrate.migrate.kept import leave_kept, place_of
-from jaxmigrate.migrate.layouts import Chosen, Mapped, choose
+from jaxmigrate.migrate.layouts import Chosen, Mapped, Unwritten, choose
 from jaxmigrate.migrate.lowered import LOWER_CALL, may_lower
 from jaxmigrate.migrate.one_process import as_declared
 from jaxmigrate.migrate.options import PlanOptions
@@ -234,10 +234,10 @@ class _ProjectPlanner:
         imported = imported_names((*self.modules.values(), *self.reachable.importers(self.modules)), self.resolver)
         trust = self.options.trust()
         held = self._held(mapped.sites)
-        refused: set[ast.expr] = {*held}
+        vain = Unwritten(frozenset(held))
         unwritten: dict[ast.expr, Reason] = {}
         while True:
-            chosen = choose(mapped, self.resolver, trust, refused) if trust is not None else None
+            chosen = choose(mapped, self.resolver, trust, vain) if trust is not None else None
             for more in chosen.more if chosen is not None else ():
                 mapped.add(more)
             aliased = aliased_sites(mapped.sites, self._root, self.resolver, mapped.around, held)
@@ -251,8 +251,8 @@ class _ProjectPlanner:
             failed = {node: why for work in works for node, why in work.failed.items()}
             if not failed:
                 return _Written({work.module: work for work in works}, chosen, new_files, imported, unwritten)
-            refused |= failed.keys()
-            unwritten |= failed
+            vain = vain.with_failed(failed, chosen)
+            unwritten |= {node: why for node, why in failed.items() if node in vain.refused}
 
     def _file(
         self, name: str, work: FileWork, outcomes: Iterable[Outcome], written: _Written, aliases: Sequence[Mark]

@@ -27,6 +27,7 @@ from jaxmigrate.flow.layout import (
     projections,
     read_only_copies,
     read_only_parameters,
+    remade_tuples,
     spreading,
     trusting,
 )
@@ -78,6 +79,7 @@ RUNS_MAIN = named("runs-main")
 OF_MODULES = named("of-modules")  # not of functions
 IMPORTS = named("imports")
 INSPECTION = named("inspection")
+APPLIED = (Bound, Function, MethodSite, Site)
 _UNSEEN = Stacked.PASSED_ON.reason("is passed to a function that fix cannot see")
 
 
@@ -95,6 +97,8 @@ def call(it: Interpreter, node: ast.Call, frame: Frame) -> Abstract:
         result = operations.apply(it, counted[0], it.evaluate(counted[0].operand, frame), node, frame)
         it.lean([result], counted[1])
         return result
+    if (made := remade_tuples.remade(it, node, frame)) is not None:
+        return made
     callee = it.evaluate(node.func, frame)
     given = arguments(it, node, frame, to_maps=spreading.calls_maps(callee))
     if given.waits:
@@ -252,15 +256,16 @@ def call_function(it: Interpreter, function: Function, given: Given, node: ast.e
 
 
 def _context(it: Interpreter, function: Function, given: Given, node: ast.expr) -> ast.Call | None:
-    """The call that a function is followed for by itself: each one, once any of them gives it stacked arrays.
+    """The call that a function is followed for by itself: each one, once any gives it stacked arrays, or functions.
 
-    Otherwise one caller whose arrays must stay stacked would keep those of all others so.
+    Otherwise one caller whose arrays must stay stacked would keep those of all others so, and what one gives to apply
+    would be applied to what others give.
     """
     known = it.bodies.contexts.setdefault(function.node, {})
     if not isinstance(node, ast.Call) or given.open or it.is_followed_once(function):
         known[None] = True
         return None
-    tracked = any(is_tracked(value) for value in given.everything())
+    tracked = any(is_tracked(value) or _is_applied(value) for value in given.everything())
     if not tracked and all(context is None for context in known):
         known.setdefault(None, False)
         return None
@@ -270,6 +275,11 @@ def _context(it: Interpreter, function: Function, given: Given, node: ast.expr) 
         known[node] = True
         it.changed = True
     return node
+
+
+def _is_applied(value: Abstract) -> bool:
+    """Whether a value is functions, mapped ones too, that whoever is given them may call."""
+    return isinstance(value, Func) and all(isinstance(item, APPLIED) for item in value.items)
 
 
 def _only_operand(node: ast.expr) -> ast.expr | None:

@@ -52,7 +52,7 @@ def _survey(it: Interpreter) -> Survey:
         for cls in classes:
             assigned |= set(cls.module.table.own_scope[cls.node].bindings)
             families.setdefault(it.root(cls), []).append(cls)
-        measured = [cls for cls in classes if _has(cls, "__bool__") or _has(cls, "__len__")]
+        measured = [cls for cls in classes if has(cls, "__bool__") or has(cls, "__len__")]
         known[len(it.modules)] = Survey(methods, properties, assigned, families, _declared(classes), measured)
     return known[len(it.modules)]
 
@@ -111,11 +111,12 @@ def holders_above(it: Interpreter, cls: Class, name: str) -> list[Class]:
     """The same of what `super()` gives in a method of a class: of the next class in line, for any of its objects."""
     lines = [it.resolver.lineage(one) for one in (cls, *descendants(it, cls))]
     if not all(_is_one_line(line) for line in lines):
-        return [one for one in dict.fromkeys(c for line in lines for c in line) if one != cls and _has(one, name)]
+        return [one for one in dict.fromkeys(c for line in lines for c in line) if one != cls and has(one, name)]
     return list(_nearest(it.resolver.lineage(cls)[1:], name))
 
 
-def _has(cls: Class, name: str) -> bool:
+def has(cls: Class, name: str) -> bool:
+    """Whether a class itself says what an attribute of that name is."""
     return name in cls.module.table.own_scope[cls.node].bindings
 
 
@@ -152,6 +153,12 @@ def is_method(it: Interpreter, name: str) -> bool:
     """Whether some class in sight has a method of that name."""
     _look_for(it, name)
     return name in _survey(it).methods
+
+
+def having(it: Interpreter, name: str) -> list[Class]:
+    """The classes in sight that say themselves what an attribute of that name is."""
+    _look_for(it, name)
+    return [cls for line in _survey(it).families.values() for cls in line if has(cls, name)]
 
 
 def is_assigned(it: Interpreter, name: str) -> bool:

@@ -209,7 +209,7 @@ def _blocked(it: Interpreter, parts: Sequence[Abstract], node: ast.expr, frame: 
 
 
 def _list(it: Interpreter, node: ast.List | ast.Set, frame: Frame) -> Abstract:
-    box = it.box(node)
+    box = it.box(node, frame.context)
     for one in node.elts:
         if isinstance(one, ast.Starred):
             it.fill(box, projections.element(it, it.evaluate(one.value, frame), one, frame), one, frame.module)
@@ -219,7 +219,7 @@ def _list(it: Interpreter, node: ast.List | ast.Set, frame: Frame) -> Abstract:
 
 
 def _dict(it: Interpreter, node: ast.Dict, frame: Frame) -> Abstract:
-    box = it.box(node)
+    box = it.box(node, frame.context)
     for key, value in zip(node.keys, node.values, strict=True):
         result = it.evaluate(value, frame)
         if key is None:
@@ -234,7 +234,7 @@ def _dict(it: Interpreter, node: ast.Dict, frame: Frame) -> Abstract:
 
 def _spread(it: Interpreter, value: Abstract, node: ast.Dict, frame: Frame) -> None:
     """`{**value}`."""
-    box = it.box(node)
+    box = it.box(node, frame.context)
     match value:
         case Dct(box=inner):
             it.fill(box, inner.element, node, frame.module)
@@ -301,7 +301,7 @@ def _generator(it: Interpreter, node: ast.GeneratorExp | ast.ListComp, frame: Fr
 
 def comprehension(it: Interpreter, node: ast.ListComp | ast.GeneratorExp | ast.SetComp, frame: Frame) -> Abstract:
     """A list or iterator of what its element expression gives."""
-    box = it.box(node)
+    box = it.box(node, frame.context)
     for _ in _rounds(it, node, node.generators, frame):
         it.fill(box, it.evaluate(node.elt, frame), node.elt, frame.module)
     return Seq(box)
@@ -318,7 +318,7 @@ def _rounds(it: Interpreter, node: ast.expr, generators: Sequence[ast.comprehens
 
 
 def _dict_comprehension(it: Interpreter, node: ast.DictComp, frame: Frame) -> Abstract:
-    box = it.box(node)
+    box = it.box(node, frame.context)
     for _ in _rounds(it, node, node.generators, frame):
         it.block_all(
             [it.evaluate(node.key, frame)], Stacked.READ_ON_HOST.reason("is a dictionary's key"), node.key, frame.module

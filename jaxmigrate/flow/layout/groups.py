@@ -50,6 +50,7 @@ class Groups:
         self.facts = SiteFacts(it, axis)
         more = OF_PROCESS if processes else ON_ONE_PROCESS
         self.splittable = {"split", "argument", "prefetch", "identity", "size"} | more
+        self.whole: frozenset[ast.expr] = frozenset()  # maps whose objects have one layout for all their fields
         self.dropped: dict[Group, Reason | Blocker] = {}
         self.copied: dict[tuple[ast.expr, int], set[str]] = {}  # the methods that copy an argument, as far as asked
         self.kinds = self._kinds()
@@ -313,6 +314,8 @@ class Groups:
 
     def _is_mixable(self, root: Group) -> bool:
         """Whether some fields of an object may stay stacked: what gives it takes one, and it can be copied."""
+        if any(key[1] in self.whole for key in self.keys_of(root)):
+            return False
         if parts_of(root):
             return self._own(root) == "replicated"
         if root.flat or self._own(root) != "replicated" or "numpy" in self.kinds_of(root) or not self._method(root):

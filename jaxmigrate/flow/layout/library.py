@@ -150,7 +150,7 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
         return projections.with_fields(it, values[0], given.named, node, frame)
     if name in TREE_LEAVES and len(values) == 1 and isinstance(values[0], Ref):
         it.changed |= values[0].group.flatten()
-        box = it.box(node)
+        box = it.box(node, frame.context)
         it.fill(box, values[0].part(leaf=True), node, frame.module)
         return Seq(box)
     if (made := host_arithmetic.function(it, name, given, node, frame)) is not None:
@@ -215,12 +215,12 @@ def _of_python(  # noqa: C901 - one case a function
             it.call_value(values[0], given_of([one]), node.args[0], frame)
             return _seq(it, one, node, frame)
         case "builtins.dict" | "collections.OrderedDict" if not values:
-            box = it.box(node)
+            box = it.box(node, frame.context)
             for field, value in given.named.items():
                 it.fill(box, value, node, frame.module, field)
             return Dct(box)
         case "builtins.dict" | "builtins.list" | "collections.deque" | "collections.defaultdict" if not values:
-            return Seq(it.box(node))
+            return Seq(it.box(node, frame.context))
         case "builtins.super":
             return _super(given, frame)
         case "jaxline.utils.py_prefetch" if values and not any(map(is_tracked, [*values[1:], *given.named.values()])):
@@ -229,7 +229,7 @@ def _of_python(  # noqa: C901 - one case a function
                 return _seq(it, projections.element(it, made, node, frame), node, frame)
             return PLAIN
         case "itertools.chain":
-            box = it.box(node)
+            box = it.box(node, frame.context)
             for value in values:
                 it.fill(box, projections.element(it, value, node, frame), node, frame.module)
             return Seq(box)
@@ -276,7 +276,7 @@ def _super(given: Given, frame: Frame) -> Abstract | None:
 
 
 def _seq(it: Interpreter, value: Abstract, node: ast.expr, frame: Frame) -> Abstract:
-    box = it.box(node)
+    box = it.box(node, frame.context)
     it.fill(box, value, node, frame.module)
     return Seq(box)
 
@@ -285,7 +285,7 @@ def _iterator(it: Interpreter, value: Abstract, node: ast.expr, frame: Frame) ->
     if isinstance(value, Seq):
         return value
     if isinstance(value, Nothing):
-        return Seq(it.box(node))
+        return Seq(it.box(node, frame.context))
     if isinstance(value, Tup):
         return _seq(it, projections.element(it, value, node, frame), node, frame)
     if isinstance(value, Obj):

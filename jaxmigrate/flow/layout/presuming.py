@@ -12,18 +12,19 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from jaxmigrate.flow.layout import mapped_bodies, phased_attributes, transient_attributes
+from jaxmigrate.flow.layout import classes, mapped_bodies, phased_attributes, transient_attributes
 from jaxmigrate.flow.layout.choices import Layouts, SiteChoice
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import SiteCall
 from jaxmigrate.flow.layout.observing import site_of, spot_of
 from jaxmigrate.flow.layout.site_facts import SiteFacts
 from jaxmigrate.flow.layout.values import is_tracked
+from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.observed import Making, Observed, Site, Spot
 from jaxmigrate.program.once import once
 from jaxmigrate.program.scopes import Binding
-from jaxmigrate.program.values import External, Function
+from jaxmigrate.program.values import Class, External, Function
 
 BATCH = re.compile(
     r"(?:^|_)(?:atoms|audio|batch|batches|batched|captions?|coordinates|coords|crops|data|dataset|documents?|electrons?|"
@@ -42,6 +43,7 @@ LEARNED = re.compile(  # of the fields of a training state, what an optimiser ch
     r"(?:^|_)(?:count|emas?|momenta?|momentum|mu|nu|opts?|optimizers?|params?|parameters|steps?|target|theta|weights)"
     r"(?:_|\d*$)"
 )
+FROZEN = named("frozen")
 COMPUTING = ("numpy", "jax.numpy", "jax.random", "numpy.random")
 REPEATING = ("broadcast_to", "repeat", "tile")
 DEEPEST = 4  # callers of callers
@@ -180,6 +182,9 @@ def _name_of(node: ast.expr) -> str:
 def makers(it: Interpreter, place: ast.expr, module: Module, depth: int) -> Iterator[Spot]:
     """The calls that an argument's first value comes from."""
     match place:
+        case ast.Call() if (held := _held(it, place, module)) and depth:
+            for one in held:
+                yield from makers(it, one, module, depth - 1)
         case ast.Call() if place not in it.sites:
             yield spot_of(place, module)
         case ast.Name():
@@ -205,6 +210,8 @@ def is_unseen(it: Interpreter, place: ast.expr, module: Module, depth: int = DEE
             return all(is_unseen(it, one, where, depth - 1) for one, where in _assigned(it, name) if depth)
         case ast.Subscript(value=value):
             return is_unseen(it, value, module, depth)
+        case ast.Call() if (held := _held(it, place, module)) and depth:
+            return all(is_unseen(it, one, module, depth - 1) for one in held)
         case ast.Call():
             return not _is_computed(it, place, module)
         case ast.Name() if depth:
@@ -215,6 +222,15 @@ def is_unseen(it: Interpreter, place: ast.expr, module: Module, depth: int = DEE
             ]
             return all(one is None or is_unseen(it, one, where, depth - 1) for one, where in given)
     return False
+
+
+def _held(it: Interpreter, call: ast.Call, module: Module) -> list[ast.expr]:
+    """What a call only puts together: `dict(w=w, b=b)`, a record of the project; empty for other calls."""
+    value = it.resolver.value(call.func, module) if call.func in module.table.scope_of else None
+    holds = isinstance(value, Class) and classes.is_pytree(it, value)
+    if holds or (isinstance(value, External) and value.name in {"builtins.dict", "builtins.zip", *FROZEN}):
+        return [*call.args, *(one.value for one in call.keywords)]
+    return []
 
 
 @once

@@ -32,7 +32,7 @@ class Setup:
     """How a program runs: perhaps as several `processes`, and `guarded` where it asks which of them it is.
 
     `several`: it says that it does. `axis` names the mapped axes that have no name. `own`: all maps are given the
-    devices of their process, or `some` devices.
+    devices of their process, or `some` devices. `whole` are maps for which objects have one layout for all fields.
     """
 
     axis: str
@@ -41,6 +41,7 @@ class Setup:
     several: bool = True
     own: bool = False
     some: SomeDevices | None = None
+    whole: frozenset[ast.expr] = frozenset()
 
 
 class Solver(EqualOutputs):
@@ -52,6 +53,7 @@ class Solver(EqualOutputs):
         self.facts.apart = setup.processes and not setup.own
         self.facts.own = setup.own and setup.some is None
         self.guarded = setup.guarded
+        self.whole = setup.whole
         self.blocked = {site: self.facts.blocked(site) for site in it.sites}
         self.result_of: dict[Reason | Blocker, str] = {}  # what a declaration calls the output that a reason is about
         self.by_rows: set[ast.expr] = set()  # sites that may be called with slices for fewer devices than there are
