@@ -30,6 +30,7 @@ from jaxmigrate.flow.layout import (
     remade_tuples,
     spreading,
     trusting,
+    unfollowed_calls,
 )
 from jaxmigrate.flow.layout.causes import Reason, Stacked
 from jaxmigrate.flow.layout.idioms import Idiom
@@ -90,10 +91,12 @@ def call(it: Interpreter, node: ast.Call, frame: Frame) -> Abstract:
     idiom = it.idioms.of_array(node, frame.module)
     if idiom is not None:
         it.mark_loads(node.func)
+        unfollowed_calls.note_named(it, node, frame.module)
         return trusting.apply(it, idiom, it.evaluate(idiom.operand, frame), node, frame)
     counted = trusting.by_named_count(it, lambda idioms: idioms.of_array(node, frame.module), node, frame)
     if counted is not None:
         it.mark_loads(node.func)
+        unfollowed_calls.note_named(it, node, frame.module)
         result = operations.apply(it, counted[0], it.evaluate(counted[0].operand, frame), node, frame)
         it.lean([result], counted[1])
         return result
@@ -130,6 +133,7 @@ def arguments(it: Interpreter, node: ast.Call, frame: Frame, *, to_maps: bool = 
 
 def call_value(it: Interpreter, callee: Abstract, given: Given, node: ast.expr, frame: Frame) -> Abstract:
     """The value of calling any of the things that a callee can be."""
+    unfollowed_calls.note_callee(it, node, callee)
     if isinstance(callee, Nothing):
         return NOTHING
     if isinstance(callee, Obj):
@@ -236,11 +240,13 @@ def call_function(it: Interpreter, function: Function, given: Given, node: ast.e
     idiom = it.idioms.of_helper(function) if operand is not None and len(given.positional) == 1 else None
     if idiom is not None and operand is not None and not given.named:
         it.join_module(function.module)
+        unfollowed_calls.note(it, node, [function])
         whole = Idiom(idiom.kind, operand, idiom.form or "tree")
         return operations.apply(it, whole, given.positional[0], node, frame)
     declared = it.idioms.declared(node, function) if isinstance(node, ast.Call) and given.positional else None
     if declared is not None:
         it.join_module(function.module)
+        unfollowed_calls.note(it, node, [function])
         return trusting.apply(it, declared, given.positional[0], node, frame)
     it.join_module(function.module)
     it.reach(function)

@@ -9,7 +9,7 @@ from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.functions import is_generator
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, given_of
-from jaxmigrate.flow.layout.values import PLAIN, Abstract, Ext, Func, Mod, Site, func
+from jaxmigrate.flow.layout.values import NOTHING, PLAIN, Abstract, Ext, Func, Mod, Nothing, Site, func
 from jaxmigrate.program.combined import canonical
 from jaxmigrate.program.library import named, starting
 from jaxmigrate.program.modules import Module
@@ -47,6 +47,8 @@ def _decorated(it: Interpreter, decorator: ast.expr, value: Abstract, frame: Fra
         devices.on_device(it, value)
         return func(Site(decorator))
     applied = it.evaluate(decorator, frame)
+    if isinstance(applied, Nothing) and not it.final:
+        return NOTHING  # of a function that has not been followed yet
     names = {item.name for item in applied.items if isinstance(item, Ext)} if isinstance(applied, Func) else set()
     called = it.idioms.called(decorator, frame.module)
     if isinstance(decorator, ast.Call) and called in INERT_DECORATORS:

@@ -17,6 +17,7 @@ from jaxmigrate.flow.layout import (
     read_only_copies,
     sizes,
     trusting,
+    unfollowed_calls,
 )
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.functions import only_parameter
@@ -204,6 +205,7 @@ def _of_python(  # noqa: C901 - one case a function
         case "builtins.map" if (
             it.idioms.some is None and _is_split(values[:-1]) and isinstance(node.args[0], ast.Name | ast.Attribute)
         ):
+            unfollowed_calls.note_callee(it, node.args[0], values[0], "applies")
             one = projections.element(it, values[1], node, frame)
             split = operations.make(it, "split", one, node.args[0], node.args[1], "each", frame)
             return _seq(it, split, node, frame)
@@ -299,16 +301,19 @@ def tree_map(it: Interpreter, given: Given, node: ast.expr, frame: Frame) -> Abs
     if given.open or len(given.positional) < 2 or not isinstance(node, ast.Call):
         return None
     function, *trees = given.positional
+    unfollowed_calls.note_callee(it, node, function, "applies")
     alone = len(trees) == 1 and not given.named
     mapped = next(iter(function.items)) if isinstance(function, Func) and len(function.items) == 1 else None
     operand = given.places.get(1)  # none where a partial binds the tree itself
     if alone and operand is not None and isinstance(mapped, Function):
         idiom = it.idioms.of_function(mapped) or it.idioms.of_helper(mapped)
         if idiom is not None:
+            unfollowed_calls.note_value(it, node, function)
             whole = type(idiom)(idiom.kind, operand, "fetched" if idiom.form == "fetched" else "tree")
             return operations.apply(it, whole, trees[0], node, frame)
         counted = trusting.by_named_count(it, lambda idioms: idioms.of_function(mapped), node, frame)
         if counted is not None:
+            unfollowed_calls.note_value(it, node, function)
             result = operations.apply(it, Idiom(counted[0].kind, operand, "tree"), trees[0], node, frame)
             it.lean([result], counted[1])
             return result

@@ -25,7 +25,8 @@ class Solution(Solver):
     def solution(self) -> Layouts:
         """The layouts of all sites, and of what makes and takes apart their arrays."""
         choices = {node: self._choice(node) for node in self.it.sites}
-        stacked = [root for root in {**self.kinds, **self.owners} if not self.is_global(root)]
+        held = {op.group.find() for op, node in self.in_helpers if self._runs_as_it_is(node)}
+        stacked = [root for root in {**self.kinds, **self.owners} if not self.is_global(root) and root not in held]
         over_all = aligned(self, choices, stacked, self.guarded) if self.processes else set[Group]()
         result = Layouts({node: marked(self, choice, over_all) for node, choice in choices.items()})
         for call in self.it.maps.calls.values():

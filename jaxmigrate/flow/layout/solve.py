@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from jaxmigrate.flow.layout import advice, operations, results, tree_methods
+from jaxmigrate.flow.layout import advice, operations, results, tree_methods, unfollowed_calls
 from jaxmigrate.flow.layout.causes import NOT_FULL, NOT_ONE, Reason, Stacked
 from jaxmigrate.flow.layout.equal_outputs import LONGEST_NAME, EqualOutputs
 from jaxmigrate.flow.layout.groups import REPLICABLE, SLICED, SPLIT_FIELD
 from jaxmigrate.flow.layout.interpreter import Interpreter
-from jaxmigrate.flow.layout.model import Place
+from jaxmigrate.flow.layout.model import Op, Place
 from jaxmigrate.flow.layout.numbers import gives_number
 from jaxmigrate.flow.layout.some_devices import SomeDevices
 from jaxmigrate.flow.layout.values import Blocker, Group, Remedy, placed
@@ -20,10 +20,12 @@ from jaxmigrate.flow.variance import AbstractValue, Level
 from jaxmigrate.flow.variance.lattice import OTHERS, Cause, field_of, tuple_of
 from jaxmigrate.flow.variance.lattice import replace as replace_var
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.scopes import FunctionNode
 from jaxmigrate.program.sites import mapped_values
 
 OTHER_METHOD = Stacked.MAP_STAYS.reason("its object may be of a class that has another method of that name")
 RESULTS = {"output", "first", "metrics"}
+_IN_HELPER = Stacked.MAP_STAYS.reason("is stacked or unstacked in a function that also runs on other arrays")
 UNDER_NONE = Stacked.MIXED.reason("is a stacked array under in_axes=None")
 
 
@@ -57,6 +59,7 @@ class Solver(EqualOutputs):
         self.blocked = {site: self.facts.blocked(site) for site in it.sites}
         self.result_of: dict[Reason | Blocker, str] = {}  # what a declaration calls the output that a reason is about
         self.by_rows: set[ast.expr] = set()  # sites that may be called with slices for fewer devices than there are
+        self.in_helpers = self._in_helpers()
         tests = (
             self._block,
             self._block_other_methods,
@@ -65,6 +68,7 @@ class Solver(EqualOutputs):
             self._drop_useless,
             self._drop_mixed,
             self._drop_moved,
+            self._drop_in_helpers,
         )
         while any(test() for test in tests):
             pass
@@ -350,6 +354,37 @@ class Solver(EqualOutputs):
                         Stacked.READ_ON_HOST.reason("is stacked from replicated arrays, whose `.sharding` flax reads"),
                     )
         return changed
+
+    def _drop_in_helpers(self) -> bool:
+        """Arrays that code makes or takes apart which other calls run as it is, or to do something else."""
+        changed = False
+        callees = self.it.operations.callees
+        for op in self.it.operations.ops.values():
+            if any(len(callees.get((op.node, how), ())) > 1 for how in ("calls", "applies")):
+                changed |= self._drop(op.group, Blocker(_IN_HELPER, op.module, op.node))
+        for op, node in self.in_helpers:
+            if self._runs_as_it_is(node):
+                changed |= self._drop(op.group, Blocker(_IN_HELPER, op.module, op.node))
+        return changed
+
+    def _runs_as_it_is(self, node: ast.expr) -> bool:
+        """Whether an expression that runs a helper stays what it is."""
+        own = self.it.operations.ops.get(node)
+        return own is None or self._layout(own.group) is None
+
+    def _in_helpers(self) -> list[tuple[Op, ast.expr]]:
+        """Each operation in a helper, with each expression that runs that helper and is not followed there."""
+        run: dict[FunctionNode, list[ast.expr]] = {}
+        for node, functions in self.it.operations.unfollowed.items():
+            for function in functions:
+                run.setdefault(function, []).append(node)
+        return [
+            (op, node)
+            for op in self.it.operations.ops.values()
+            for function in unfollowed_calls.enclosing(op.node, op.module)
+            for node in run.get(function, ())
+            if node is not op.node
+        ]
 
     def _drop_useless(self) -> bool:
         """Groups that no mapped function takes or gives."""

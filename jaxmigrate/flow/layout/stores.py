@@ -24,6 +24,8 @@ class Operations:
     twice: set[ast.expr] = field(default_factory=set)
     made_whole: set[ast.expr] = field(default_factory=set)  # that make more than tuples, whose parts may differ
     plain_ops: set[ast.expr] = field(default_factory=set)
+    callees: dict[tuple[ast.expr, str], set[object]] = field(default_factory=dict)  # what calls may call, or apply
+    unfollowed: dict[ast.expr, dict[FunctionNode, None]] = field(default_factory=dict)  # what runs functions unseen
     plain_indices: set[ast.expr] = field(default_factory=set)  # subscripts of what has no device axis
 
 
