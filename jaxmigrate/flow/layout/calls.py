@@ -134,6 +134,11 @@ def arguments(it: Interpreter, node: ast.Call, frame: Frame, *, to_maps: bool = 
 def call_value(it: Interpreter, callee: Abstract, given: Given, node: ast.expr, frame: Frame) -> Abstract:
     """The value of calling any of the things that a callee can be."""
     unfollowed_calls.note_callee(it, node, callee)
+    return _called(it, callee, given, node, frame)
+
+
+def _called(it: Interpreter, callee: Abstract, given: Given, node: ast.expr, frame: Frame) -> Abstract:
+    """The same, of what a partial binds too, which is noted as the partial."""
     if isinstance(callee, Nothing):
         return NOTHING
     if isinstance(callee, Obj):
@@ -223,7 +228,7 @@ def _call_bound(it: Interpreter, made: ast.Call, given: Given, node: ast.expr, f
         return PLAIN
     it.wrappers.inside.append(made)
     try:
-        return call_value(it, inner, joined, node, frame)
+        return _called(it, inner, joined, node, frame)
     finally:
         it.wrappers.inside.pop()
 
