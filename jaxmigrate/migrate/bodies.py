@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from jaxmigrate.flow.layout.model import Place
-from jaxmigrate.flow.layout.reachable_modules import ReachableModules
 from jaxmigrate.migrate.maps import Array, MapPlan
 from jaxmigrate.migrate.names import names_in
 from jaxmigrate.migrate.returned_arrays import is_array
 from jaxmigrate.migrate.style import style_of
-from jaxmigrate.program.modules import Module
 from jaxmigrate.program.operations import After, Before, First, Operation, Replace, ReplaceStatement, code
-from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.scopes import FunctionNode, Scope
-from jaxmigrate.program.sites import mapped_function
-from jaxmigrate.program.values import Class, Function
+from jaxmigrate.program.scopes import FunctionNode
+from jaxmigrate.program.values import Function
 
 Named = ast.FunctionDef | ast.AsyncFunctionDef
 NAMING = frozenset({"locals", "vars", "eval", "exec"})  # what may read any name of a function
@@ -350,75 +345,6 @@ def _leaves(value: ast.expr, places: Sequence[Place]) -> list[ast.expr] | None:
             return None
         found += inner
     return found
-
-
-def body_function(plan: MapPlan, resolver: Resolver, reachable: ReachableModules) -> Function | None:
-    """What a site maps, where it is a function of the same file that no other code uses."""
-    site = plan.site
-    if plan.choice is not None and plan.choice.squeezes:
-        function = plan.choice.squeezes[0].function
-        return None if _is_called_from_below(function, resolver) else function
-    value, _ = mapped_function(site, resolver)
-    if value is None or value.module is not site.module:
-        return None
-    if isinstance(value.node, ast.Lambda):
-        expression = site.mapped.expression if site.mapped is not None else None
-        return value if value.node is expression else None
-    if site.mapped is not None and site.mapped.expression is None:  # decorated
-        own = [d for d in value.node.decorator_list if d is not site.node]
-        below = value.node.decorator_list[value.node.decorator_list.index(site.node) + 1 :] if own else []
-        return value if not below else None
-    return value if not value.node.decorator_list and _is_only_mapped(value, reachable) else None
-
-
-def _is_called_from_below(function: Function, resolver: Resolver) -> bool:
-    """Whether a method of a derived class may call one, by `super()` or by the name of the class."""
-    scope = function.module.table.scope_of.get(function.node)
-    if scope is None or scope.kind != "class" or isinstance(function.node, ast.Lambda):
-        return False
-    reads = (
-        (node, module) for module in resolver.project.program for node in module.table.named.get(function.node.name, ())
-    )
-    return any(
-        isinstance(node, ast.Attribute)
-        and (_is_super(node.value) or isinstance(resolver.value(node.value, module), Class))
-        for node, module in reads
-    )
-
-
-def _is_super(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
-
-
-def _is_only_mapped(function: Function, reachable: ReachableModules) -> bool:
-    """Whether a function has no other use than being mapped at one site, as far as names and strings can tell."""
-    assert isinstance(function.node, Named)
-    name, module = function.node.name, function.module
-    word = re.compile(rf"\b{re.escape(name)}\b")
-    scope = module.table.scope_of.get(function.node)
-    is_method = scope is None or scope.kind == "class"
-    mentions = [
-        node
-        for node in module.mentions.get(name, ())
-        if is_method or not isinstance(node, ast.Attribute | ast.keyword)  # what is no method is no attribute here
-    ]
-    if scope is not None and scope.kind == "function" and module.mentions.keys().isdisjoint({*NAMING, "f_locals"}):
-        mentions = [node for node in mentions if not isinstance(node, ast.Constant)]  # which are words of their own
-    if sum(not _is_another(node, name, module, scope) for node in mentions) != 1:
-        return False
-    if scope is not module.table.root and (scope is None or scope.kind != "class"):
-        return True
-    return not reachable.is_said_beside(module.path, word)
-
-
-def _is_another(node: ast.AST, name: str, module: Module, scope: Scope | None) -> bool:
-    """Whether a name stands for something else than what a scope has by it: a field of a class, a local variable."""
-    own = module.table.scope_of.get(node) if isinstance(node, ast.Name) else None
-    if own is None or own is scope or not isinstance(node, ast.Name) or name in own.outer_names:
-        return False
-    if own.kind == "class":
-        return isinstance(node.ctx, ast.Store)  # what it reads may be bound there only later
-    return own.lookup(name) is not scope
 
 
 def _only_raises(function: FunctionNode) -> bool:

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from textwrap import indent
 
 from jaxmigrate.flow.layout.reachable_modules import ReachableModules
-from jaxmigrate.migrate.bodies import Body, Words, body_function
+from jaxmigrate.migrate.bodies import Body, Words
+from jaxmigrate.migrate.body_functions import body_function
 from jaxmigrate.migrate.compiled import compiling
 from jaxmigrate.migrate.kept_maps import FUN, TOLD, key_of, parameters, with_parameters
 from jaxmigrate.migrate.keys import key_fields, key_parameters

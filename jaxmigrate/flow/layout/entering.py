@@ -156,7 +156,7 @@ def _is_fresh(place: ast.expr, call: SiteCall, maps: Collection[ast.AST]) -> boo
     parameter, its name has to say that it is a batch.
     """
     base = place
-    while isinstance(base, ast.Subscript):
+    while isinstance(base, ast.Subscript | ast.Attribute):
         base = base.value
     if isinstance(base, ast.Call):
         return base not in maps
@@ -172,7 +172,7 @@ def _is_fresh(place: ast.expr, call: SiteCall, maps: Collection[ast.AST]) -> boo
         return False  # a state that goes round
     if isinstance(around, LOOPS) or bindings:
         return bool(bindings)
-    return presuming.BATCH.search(base.id.lower()) is not None
+    return base is place and presuming.BATCH.search(base.id.lower()) is not None
 
 
 def _within(node: ast.AST) -> Iterator[ast.AST]:
