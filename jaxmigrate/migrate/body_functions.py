@@ -11,9 +11,9 @@ from jaxmigrate.migrate.maps import MapPlan
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Scope
-from jaxmigrate.program.sites import mapped_function
+from jaxmigrate.program.sites import mapped_function, mapped_values
 from jaxmigrate.program.syntax import last_name
-from jaxmigrate.program.values import Class, Function
+from jaxmigrate.program.values import Class, Function, Partial
 
 Named = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -25,6 +25,7 @@ def body_function(plan: MapPlan, resolver: Resolver, reachable: ReachableModules
         function = plan.choice.squeezes[0].function
         return None if _is_called_from_below(function, resolver) else function
     value, _ = mapped_function(site, resolver)
+    value = value or _of_partial(plan, resolver)
     if value is None or value.module is not site.module:
         return None
     if isinstance(value.node, ast.Lambda):
@@ -38,6 +39,17 @@ def body_function(plan: MapPlan, resolver: Resolver, reachable: ReachableModules
         return None
     expression = site.mapped.expression if site.mapped is not None else None
     return value if expression is None or _is_held_alone(expression, value, reachable) else None
+
+
+def _of_partial(plan: MapPlan, resolver: Resolver) -> Function | None:
+    """The function of a partial that binds first arguments by position, where it is known which ones are left."""
+    found = mapped_values(plan.site, resolver)
+    partial = found[0] if len(found) == 1 else None
+    if not isinstance(partial, Partial) or plan.names is None:
+        return None
+    known = plan.whole_in or len(plan.names) == len(plan.inputs)
+    named = isinstance(partial.callee, Function) and isinstance(partial.callee.node, Named)
+    return partial.callee if known and named and isinstance(partial.callee, Function) else None
 
 
 def _is_held_alone(node: ast.expr, function: Function, reachable: ReachableModules) -> bool:
