@@ -124,6 +124,7 @@ train(jnp.ones(3), {passed}library.batches(rank))
         ("for batch in batches:\n        w, loss = p_step(w, batch, 1.0)", "loss", True),
         ("for batch in batches:\n        w, loss = p_step(w, batch['x'], 1.0)", "loss", True),
         ("for _ in range(3):\n        w, loss = p_step(w, next(batches), 1.0)", "loss", True),
+        ("for batch in batches:\n        w, loss = p_step(w, batch.x, 1.0)", "loss", True),
         ("for x in batches:\n        w, each = p_step(w, x, 1.0)\n        print(np.asarray(each))", "batch", True),
         ("batch = library.one(batches)\n    w, loss = p_step(w, batch, 1.0)", "loss", True),
         ("for batch in batches:\n        out = p_step(w, batch, 1.0)\n        print(out)", "batch", False),
@@ -139,5 +140,5 @@ def test_what_is_made_for_a_call_is_laid_out_there(use: str, out: str, *, is_ent
     text = fix_files({"main.py": program}, "auto")["main.py"]
     assert "jax.pmap" not in text
     assert ("host_local(" not in text) is is_entering
-    shown = ("shard(batch, ", "shard(next(batches), ", "shard(x, ", "shard(batch['x'], ")
+    shown = ("shard(batch, ", "shard(batch.x, ", "shard(next(batches), ", "shard(x, ", "shard(batch['x'], ")
     assert any(one in text for one in shown) is is_entering
