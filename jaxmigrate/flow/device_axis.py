@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from jaxmigrate.flow.first_devices import FETCHING, names_first, takes_first_slice
@@ -61,20 +61,37 @@ NOTHING: Given = {}
 class DeviceAxes:
     """Answers for expressions of the host's code.
 
-    `stepped` are the calls of what pmap makes, with the positions of those of their results that have no such axis.
+    `stepped` are the calls of what pmap makes, with the positions of those of their results that have no such axis;
+    `seen` tells what was seen where the host's code was run, of what is not known otherwise.
     """
 
     resolver: Resolver
     stepped: Mapping[ast.Call, Collection[int]]
+    seen: Callable[[ast.expr], Axis | None] = lambda _: None
     _known: dict[ast.expr, Axis | None] = made(factory=dict)
     _tried: dict[ast.expr, tuple[Axis | None, int]] = made(factory=dict)  # with the depth, from which less is followed
 
     def of(self, node: ast.expr, module: Module) -> Axis | None:
         """Whether a value has a device axis; None if that is not known."""
+        return self.seen(node) or self.followed(node, module)
+
+    def followed(self, node: ast.expr, module: Module) -> Axis | None:
+        """The same, as far as the assignments behind a value tell; all that is known of so is made of arrays."""
         if node not in self._known:
             self._known[node] = None
             self._known[node] = self._of(node, module, NOTHING, 0)
         return self._known[node]
+
+    def is_first(self, call: ast.Call, module: Module) -> bool:
+        """Whether a call makes what has no such axis yet: a number, a train state, parameters, or a trained model."""
+        if _is_number_made(call, self._callee(call, module)) or _is_loaded(call):
+            return True
+        if last_name(call.func) == "empty" and not call.args and self._is_of(call, module, METRICS):
+            return True
+        if self._makes_state(call, module):
+            parts = [*(k.value for k in call.keywords), *call.args]
+            return not any(STACKING.search(ast.unparse(one)) for one in parts if not isinstance(one, ast.Constant))
+        return self._initialises(call, module)
 
     def _of(self, node: ast.expr, module: Module, given: Given, depth: int) -> Axis | None:
         if depth > DEEPEST:

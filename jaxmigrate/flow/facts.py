@@ -12,10 +12,11 @@ from typing import NamedTuple, TypeAlias
 from jaxmigrate.findings import Finding, Note
 from jaxmigrate.flow.axes import AxisUse, AxisWalk, Step, as_argument, may_be_mapped, shown, walk_axes, walk_jits
 from jaxmigrate.flow.axis_values import map_axes
-from jaxmigrate.flow.device_axis import DeviceAxes
+from jaxmigrate.flow.device_axis import Axis, DeviceAxes
 from jaxmigrate.flow.first_devices import Taken, taken_from
 from jaxmigrate.flow.fixes import Offer, described
 from jaxmigrate.flow.guards import is_within_raises
+from jaxmigrate.flow.host.run import Run, Stepped, run_project
 from jaxmigrate.flow.map_prefilter import MapPrefilter
 from jaxmigrate.flow.mapped_calls import JITS, ShardCall, shard_calls
 from jaxmigrate.flow.mapped_methods import MappedMethods
@@ -41,6 +42,7 @@ from jaxmigrate.flow.wrappers import mapped_within, unwrapped
 from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.checking_decorators import beneath
 from jaxmigrate.program.collectives import COMMUNICATING, ONE_AXIS_MAPS, PMAPS, SHARD_MAPS, VMAP, argument, axis_given
+from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.old_names import Release
@@ -98,6 +100,7 @@ class Facts:
         self._unbound: frozenset[ast.AST] | None = None
         self._unknown_maps: list[Application] = []  # of functions that are not in sight where they stand
         self._by_name: dict[Module, dict[str, list[ast.Call]]] = {}
+        self._stepping: dict[ast.Call, Module] = {}  # calls of what pmap makes, of which the results are known
 
     @cached_property
     def leads(self) -> MapPrefilter:
@@ -360,7 +363,31 @@ class Facts:
             known = [one for one in each if one is not None]
             if len(known) == len(each) >= len(self.resolver.values(call.func, homes[call])):
                 stepped[call] = frozenset().union(*known)
-        return DeviceAxes(self.resolver, stepped)
+                self._stepping[call] = homes[call]
+        return DeviceAxes(self.resolver, stepped, self._seen)
+
+    def _seen(self, node: ast.expr) -> Axis | None:
+        """What the run of the host's code says of an axis of devices."""
+        held = self.host.seen.get(node)
+        if held is None or held.axis is None or held.node is None or held.module is None:
+            return None
+        return Axis(held.axis, held.module, held.node)
+
+    @cached_property
+    def host(self) -> Run:
+        """The run of the host's code around the calls of what pmap makes."""
+        axes = self.device_axes
+        results = {call: _results_of(found) for found in self.all_maps for call, _ in self.calls_of(found)}
+        stepped = {call: Stepped(frozenset(alone), results.get(call)) for call, alone in axes.stepped.items()}
+        run = Run(self.resolver, stepped, axes.is_first)
+        around = (home.table.function_of(call) for call, home in self._stepping.items())
+        names = {node.name for node in around if isinstance(node, ast.FunctionDef)}
+        own = dict.fromkeys(self._stepping.values())
+        homes = own | dict.fromkeys(one for one in self.modules if any(f"{name}(" in one.text for name in names))
+        wanted = [(node, home) for home in own for node in home.table.own_scope if isinstance(node, ast.FunctionDef)]
+        if stepped:
+            run_project(run, [*homes], wanted)
+        return run
 
     def taken_from(self, module: Module) -> Mapping[ast.Call, list[Taken]]:
         """Where a module takes one device's part of what a call gave, by that call."""
@@ -373,7 +400,13 @@ class Facts:
 
     def taken_of(self, call: ast.Call, module: Module) -> list[Taken]:
         """Where one device's part of what a call gave is taken, by its own function or another."""
-        return [*self.taken_from(module).get(call, ()), *self._taken_elsewhere.of(call, module)]
+        found = [*self.taken_from(module).get(call, ()), *self._taken_elsewhere.of(call, module)]
+        paths = {one.path for one in found}
+        seen = self.host.takings.values() if self.host.stepped else ()
+        for node, home, source in seen:
+            if source.call is call and source.path not in paths:
+                found.append(Taken(node, call, source.path, source.names or _names_in(node), home))
+        return found
 
     @cached_property
     def _taken_elsewhere(self) -> TakenElsewhere:
@@ -494,6 +527,19 @@ class Facts:
         end_line, end_column = end(module, node)
         fixed = described(fix, self.names)
         yield Finding(name, line, column, code, message, end_line, end_column, notes, fix=fixed)
+
+
+def _names_in(node: ast.expr) -> tuple[str, ...]:
+    """The name of what an expression takes a part of."""
+    names = (one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load))
+    return tuple(itertools.islice(names, 1))
+
+
+def _results_of(found: DeviceMap) -> int | None:
+    """How many results a mapped function gives; None where it is one, or not known."""
+    returns = [one for one in returned_by(found.function.node) if one is not None]
+    numbers = {len(one.elts) if isinstance(one, ast.Tuple) else None for one in returns}
+    return numbers.pop() if len(numbers) == 1 else None
 
 
 def alternatives(operands: Sequence[Value]) -> list[Value]:

@@ -209,7 +209,7 @@ def _is_host_value(node: ast.expr, module: Module, facts: Facts) -> bool:
 
 def _is_made_array(node: ast.expr, module: Module, facts: Facts) -> bool:
     """Whether an argument is an array for certain: made by a function of arrays, or with a slice for each device."""
-    axis = facts.device_axes.of(node, module)
+    axis = facts.device_axes.followed(node, module)
     if axis is not None and "from_pretrained" not in ast.unparse(axis.node):  # which makes objects as well
         return True
     callee = facts.resolver.value(node.func, module) if isinstance(node, ast.Call) else None

@@ -14,7 +14,7 @@ from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.variance import AbstractValue, Level, Reading
 from jaxmigrate.flow.variance.lattice import BESIDE, DATA, MEAN, leaves_of
 from jaxmigrate.program.collectives import SHARD_MAPS, VMAP
-from jaxmigrate.program.functions import returned_by
+from jaxmigrate.program.functions import own_statements, returned_by
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
 from jaxmigrate.program.resolve import Resolver
@@ -23,7 +23,7 @@ from jaxmigrate.program.values import Function, Parameter
 
 CODE = "JM208"
 METRIC = re.compile(
-    r"loss|metric|accurac|(^|_)acc(_|$)|error|(^|_)(err|mse|mae|nll|ppl|elbo|kl|fid|psnr|bce|ce|l1|l2|bpd)(_|$)"
+    r"loss|cost|metric|accurac|(^|_)acc(_|$)|error|(^|_)(err|mse|mae|nll|ppl|elbo|kl|fid|psnr|bce|ce|l1|l2|bpd)(_|$)"
     r"|perplexity|reward|returns?$|grad_norm|entropy|stats$|(^|_)(logs?|info|aux)$|energy|scalars?$|(^|_)(accept|pmove)"
 )
 MAKES_METRICS = re.compile(r"metric|loss")
@@ -45,8 +45,9 @@ def check(facts: Facts) -> Iterator[Finding]:
                 continue
             if found.name in SHARD_MAPS and not is_stacked(found):
                 continue
-            for taken, module, name in _told(found, reading, facts):
-                home, place = _leaving(taken, found, facts) or (module, taken.node)
+            for call, taken, module, name, key in _told(found, reading, facts):
+                on_host = call in facts.host.averaged  # as the program does with others: this one is the exception
+                home, place = (None if on_host else _leaving(taken, found, key, facts)) or (module, taken.node)
                 if _is_reduced_by_those(place, home, facts):
                     continue
                 if home.path not in facts.names:
@@ -72,7 +73,7 @@ def _finding(
     yield from facts.finding(home, place, CODE, message, way)
 
 
-def _leaving(taken: Taken, found: DeviceMap, facts: Facts) -> tuple[Module, ast.expr] | None:
+def _leaving(taken: Taken, found: DeviceMap, key: str, facts: Facts) -> tuple[Module, ast.expr] | None:
     """The expression of what the mapped function returns that is taken later, in the function that made it."""
     function: Function | None = found.function
     place: tuple[Module, ast.expr] | None = None
@@ -88,7 +89,25 @@ def _leaving(taken: Taken, found: DeviceMap, facts: Facts) -> tuple[Module, ast.
             path.pop(0)
         place = (function.module, node)
         function = _maker(node, path, function.module, facts)
-    return place
+    return (place[0], _made_at(place[1], key, place[0])) if place is not None else None
+
+
+def _made_at(node: ast.expr, key: str, module: Module) -> ast.expr:
+    """What the name that is returned is bound to, or what is entered in it under a key: it is to be reduced there."""
+    around = module.table.function_of(node)
+    if not isinstance(node, ast.Name) or not isinstance(around, ast.FunctionDef):
+        return node
+    found: ast.expr = node
+    for one in own_statements(around):
+        if not isinstance(one, ast.Assign) or one.lineno >= node.lineno or len(one.targets) != 1:
+            continue
+        match one.targets[0]:
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=held)) if name == node.id:
+                if held == key or (not key and METRIC.search(str(held))):
+                    return one.value
+            case ast.Name(id=name) if name == node.id and not isinstance(one.value, ast.Name):
+                found = one.value if not isinstance(one.value, ast.Dict) or one.value.keys else node
+    return found
 
 
 def _returned(function: Function) -> ast.expr | None:
@@ -139,14 +158,14 @@ def _reducing(resolver: Resolver) -> frozenset[str]:
     return frozenset(one.name for one in named if any(REDUCES.search(last_name(call.func)) for call in calls_of(one)))
 
 
-def _told(found: DeviceMap, reading: Reading, facts: Facts) -> Iterator[tuple[Taken, Module, str]]:
+def _told(found: DeviceMap, reading: Reading, facts: Facts) -> Iterator[tuple[ast.Call, Taken, Module, str, str]]:
     if not any(one.level == Level.YES or one.marks & {DATA, MEAN, BESIDE} for one in leaves_of(reading.returned)):
         return
     for call, module in facts.calls_of(found):
         for taken in facts.taken_of(call, module):
             name = _metric(reading.returned, taken)
             if name is not None and _metric(facts.confirmed(found, reading).returned, taken) is not None:
-                yield taken, taken.home or module, name
+                yield call, taken, taken.home or module, name, _key(reading.returned, taken)
 
 
 def _metric(returned: AbstractValue, taken: Taken) -> str | None:
@@ -166,6 +185,19 @@ def _metric(returned: AbstractValue, taken: Taken) -> str | None:
     if value is None or (isinstance(taken.node, ast.Subscript) and value.parts is not None):
         return None  # `out[0]` of a tuple is the first of what the function returns
     return _differing(value, taken.names, beside)
+
+
+def _key(returned: AbstractValue, taken: Taken) -> str:
+    """The key of what differs in the dictionary that is taken."""
+    value: AbstractValue | None = returned
+    for key in taken.path:
+        parts = value.parts if value is not None else None
+        if isinstance(key, int) and parts is not None and -len(parts) <= key < len(parts):
+            value = parts[key]
+        elif isinstance(key, str):
+            return key
+    fields = value.fields if value is not None and value.fields else {}
+    return next((name for name, one in fields.items() if _differing(one, (*taken.names, name)) is not None), "")
 
 
 def _is_beside_reduced(value: AbstractValue, key: int | str) -> bool:

@@ -1,0 +1,176 @@
+"""Runs the host's code of a project: every function once for what each of its callers gives it, as far as they go."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from jaxmigrate.flow.host.calls import called
+from jaxmigrate.flow.host.expressions import EVALUATED
+from jaxmigrate.flow.host.frames import Frame
+from jaxmigrate.flow.host.held import NOTHING, UNKNOWN, Held, Source, join
+from jaxmigrate.flow.host.statements import run_block
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.scopes import FunctionNode, positional_names
+from jaxmigrate.program.syntax import last_name
+from jaxmigrate.program.values import Class, Function
+from jaxmigrate.records import made, record
+
+DEEPEST = 6  # functions in one another
+RUNS = 6  # of one function
+STEPS = 60_000  # expressions of a whole run
+LARGEST = 300  # statements of a function's own block
+
+
+class Stepped(NamedTuple):
+    """A call of what a pmap made: which results have no axis of devices, and how many there are, if that is known."""
+
+    alone: frozenset[int]
+    results: int | None
+
+
+class Taking(NamedTuple):
+    """Where one device's part is taken of what a map gave."""
+
+    node: ast.expr
+    module: Module
+    source: Source
+
+
+@record(eq=False, frozen=False)
+class Run:
+    """The evaluator: `seen` is what each expression was seen to hold."""
+
+    resolver: Resolver
+    stepped: Mapping[ast.Call, Stepped]
+    makes_alone: Callable[[ast.Call, Module], bool]
+    seen: dict[ast.expr, Held] = made(factory=dict)
+    takings: dict[tuple[ast.expr, Source], Taking] = made(factory=dict)
+    averaged: set[ast.Call] = made(factory=set)  # maps of which the host averages something over the devices
+    runs: dict[ast.AST, int] = made(factory=dict)
+    results: dict[ast.AST, Held] = made(factory=dict)
+    objects: dict[ast.ClassDef, Held] = made(factory=dict)
+    stack: list[Frame] = made(factory=list)
+    frames: dict[Module, Frame] = made(factory=dict)
+    steps: int = 0
+    quiet: int = 0
+
+    def is_spent(self) -> bool:
+        """Whether so much has run that it is enough."""
+        return self.steps > STEPS
+
+    def evaluate(self, node: ast.expr, frame: Frame) -> Held:
+        """What an expression holds."""
+        self.steps += 1
+        rule = EVALUATED.get(type(node))
+        held = rule(self, node, frame) if rule is not None else UNKNOWN
+        if not self.quiet and isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Call):
+            before = self.seen.get(node)
+            self.seen[node] = held if before is None else _seen(before, held)
+        return held
+
+    def take(self, node: ast.expr, held: Held, frame: Frame) -> Held:
+        """One device's part of a value."""
+        for source in held.sources if not self.quiet else ():
+            self.takings.setdefault((node, source), Taking(node, frame.module, source))
+        return Held(False, node, frame.module) if held.axis else UNKNOWN
+
+    def call(self, node: ast.Call, frame: Frame) -> Held:
+        """What a call gives."""
+        return called(self, node, frame)
+
+    def enter(self, function: Function, given: Mapping[str, Held], frame: Frame | None) -> tuple[Held, Frame | None]:
+        """What a function returns for what it is given; and its frame, where it ran."""
+        node = function.node
+        depth = frame.depth + 1 if frame is not None else 0
+        times = self.runs.get(node, 0)
+        busy = any(one.node is node for one in self.stack)
+        if isinstance(node, ast.Lambda) or depth > DEEPEST or times >= RUNS or busy or self.is_spent():
+            return (self.results.get(node, UNKNOWN) if not busy else UNKNOWN), None
+        if len(node.body) > LARGEST:
+            return UNKNOWN, None
+        self.runs[node] = times + 1
+        inner = Frame(function.module, node, outer=self._around(node, function.module), depth=depth)
+        for name, default in _defaults(node):
+            inner.names[name] = self.evaluate(default, inner) if default is not None else UNKNOWN
+        inner.names.update(given)
+        self.stack.append(inner)
+        run_block(self, node.body, inner)
+        self.stack.pop()
+        held = inner.returned or NOTHING
+        self.results[node] = join(self.results[node], held) if node in self.results else held
+        return held, inner
+
+    def _around(self, node: ast.AST, module: Module) -> Frame | None:
+        """The frame of the function that a function stands in, if that runs; that of its module otherwise."""
+        around = module.table.function_of(node)
+        for frame in reversed(self.stack):
+            if frame.node is around:
+                return frame
+        return self.frames.get(module)
+
+    def object_of(self, cls: Class) -> Held:
+        """What an object of a class holds in its attributes, whichever of its methods have run."""
+        if cls.node in self.objects:
+            return self.objects[cls.node]
+        self.objects[cls.node] = UNKNOWN
+        self.quiet += 1
+        methods = [one for one in cls.node.body if isinstance(one, ast.FunctionDef) and one.args.args]
+        first = [one for one in methods if one.name in ("__init__", "__post_init__", "setup")]
+        held = Held(parts={})
+        for one in first:
+            held = self._after(cls, one, held)
+        behind = [self._after(cls, one, held) for one in methods if one not in first]
+        self.quiet -= 1
+        found = held
+        for left in behind:
+            for key, part in (left.parts or {}).items():
+                before = (held.parts or {}).get(key)
+                if part is before or (before is not None and before.axis is False and part.sources):
+                    continue  # a step gives it back as it got it
+                found = found.beside(key, part)
+        self.objects[cls.node] = found
+        return found
+
+    def _after(self, cls: Class, method: ast.FunctionDef, held: Held) -> Held:
+        """What an object holds behind a method."""
+        own = method.args.args[0].arg
+        times = self.runs.get(method, 0)
+        frame = self.enter(Function(cls.module, method), {own: held}, None)[1]
+        self.runs[method] = times
+        return frame.read(own) if frame is not None else held
+
+
+def _seen(one: Held, other: Held) -> Held:
+    """What an expression holds in two runs of it: an axis that it lacks in one is missing there."""
+    lacking = next((held for held in (one, other) if held.axis is False), None)
+    both = join(one, other)
+    return both if lacking is None else lacking._replace(sources=both.sources)
+
+
+def _defaults(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterable[tuple[str, ast.expr | None]]:
+    names = positional_names(node.args)
+    first = len(names) - len(node.args.defaults)
+    yield from ((name, node.args.defaults[n - first] if n >= first else None) for n, name in enumerate(names))
+    for one, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True):
+        yield one.arg, default
+
+
+def run_project(run: Run, modules: Sequence[Module], wanted: Sequence[tuple[FunctionNode, Module]]) -> None:
+    """Runs the modules from their top, and then those functions that nothing in them has called."""
+    for module in modules:
+        frame = run.frames[module] = Frame(module, module.tree)
+        run.stack.append(frame)
+        run_block(run, module.tree.body, frame)
+        run.stack.pop()
+    names = {last_name(call.func) for module in modules for call in module.table.calls}
+    for node, module in sorted(wanted, key=lambda one: getattr(one[0], "name", "") in names):
+        if run.runs.get(node) or isinstance(node, ast.Lambda):
+            continue
+        given: dict[str, Held] = {}
+        cls = module.table.parents.get(node)
+        if isinstance(cls, ast.ClassDef) and node.args.args:
+            given[node.args.args[0].arg] = run.object_of(Class(module, cls))
+        run.enter(Function(module, node), given, None)
