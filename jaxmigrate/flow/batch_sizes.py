@@ -256,9 +256,17 @@ def _divided_locally(factors: list[ast.expr | None], call: ast.Call, module: Mod
     for inner in ast.walk(function) if function is not None else ():
         if isinstance(inner, ast.Call) and last_name(inner.func) in ("split", "array_split") and inner.args:
             given = inner.args[0]
-            if isinstance(given, ast.Name) and given.id in names and "local_dev" in ast.unparse(inner):
+            text = " ".join(ast.unparse(nearest_value(one, module)) for one in (*inner.args[1:2], inner))
+            if isinstance(given, ast.Name) and given.id in names and "local_dev" in text:
                 return given.id
     return None
+
+
+def nearest_value(node: ast.expr, module: Module) -> ast.expr:
+    """What the names in `n` or `len(devices)` were assigned, or the expression itself."""
+    inner = node.args[0] if isinstance(node, ast.Call) and last_name(node.func) == "len" and node.args else node
+    binding = nearest(inner, module) if isinstance(inner, ast.Name) else None
+    return binding.value if binding is not None and binding.value is not None else node
 
 
 def _is_length(node: ast.expr | None) -> bool:

@@ -24,6 +24,7 @@ SUM = "jax.lax.psum"
 OF_PROCESS = re.compile(r"(^|_)(local|hosts?|process|proc)(_|$)")
 OF_DEVICE = re.compile(r"device|replica|chip|gpu|shard")
 BATCH = re.compile(r"batch|(^|_)bs($|_)")
+MAKING = frozenset({"arange", "ones", "zeros", "full", "broadcast_to"})
 LOSS = re.compile("loss|grad|metric|energy|objective|elbo|nll")
 
 
@@ -120,20 +121,38 @@ def _starts(module: Module, facts: Facts) -> Iterator[Miscounted]:
 
 
 def _reshaped(facts: Facts) -> Iterator[Miscounted]:
-    """Arguments of a pmap that are reshaped to as many slices as all processes have devices."""
+    """Arguments of a pmap that have as many slices as all processes have devices."""
+    told: set[ast.expr] = set()
     for found in facts.all_maps:
         if found.name not in PMAPS:
             continue
         for given, module, _ in facts.given_to(found):
-            held = _held(given, module, facts)
-            if not isinstance(held, ast.Call) or last_name(held.func) != "reshape" or module.is_test:
+            first = _leading(_held(given, module, facts), module, facts)
+            if first is None or first in told or module.is_test or _meaning(first, module, facts) != ALL:
                 continue
-            shape = next((one for one in held.args if isinstance(one, ast.Tuple)), None)
-            first = shape.elts[0] if shape is not None and shape.elts else (held.args[0] if held.args else None)
-            alike = first is not None and _meaning(first, module, facts) == ALL
-            if first is not None and alike and is_of_several(module, facts.resolver):
+            if is_of_several(module, facts.resolver):
+                told.add(first)
                 message = "pmap takes a slice for each device of this process, and here is one for those of all; write "
                 yield Miscounted(module, first, f"{message}jax.local_device_count()")
+
+
+def _leading(made: ast.expr, module: Module, facts: Facts) -> ast.expr | None:
+    """How long the first dimension of a new array is: of `x.reshape(n, -1)`, `split(key, n)`, `arange(n)`."""
+    if not isinstance(made, ast.Call) or not made.args:
+        return None
+    last = last_name(made.func)
+    shape: ast.expr | None = None
+    if last == "reshape":
+        shape = next((one for one in made.args if isinstance(one, ast.Tuple)), None)
+        shape = shape if shape is not None or not isinstance(made.func, ast.Attribute) else made.args[0]
+    elif last == "split" and facts.resolver.value(made.func, module) == External("jax.random.split"):
+        named = (k.value for k in made.keywords if k.arg == "num")
+        shape = made.args[1] if len(made.args) > 1 else next(named, None)
+    elif last in MAKING:
+        shape = made.args[0]
+    while isinstance(shape, ast.Tuple | ast.List):
+        shape = shape.elts[0] if shape.elts else None
+    return shape
 
 
 def _held(node: ast.expr, module: Module, facts: Facts) -> ast.expr:

@@ -16,14 +16,14 @@ OF_TYPES = frozenset({"shape", "dtype", "ndim", "size", "sharding", "devices", "
 ALIKE = frozenset({"T", "at", "real", "imag", "addressable_shards", "value"})
 
 
-def constant(run: Run, node: ast.Constant, frame: Frame) -> Held:
+def constant(_: Run, node: ast.Constant, frame: Frame) -> Held:
     """A number, a flag or a text, of which no device has a slice."""
     if node.value is None:
         return NOTHING
     return Held(False, node, frame.module) if isinstance(node.value, int | float) else UNKNOWN
 
 
-def name(run: Run, node: ast.Name, frame: Frame) -> Held:
+def name(_: Run, node: ast.Name, frame: Frame) -> Held:
     """What a name holds."""
     return frame.read(node.id)
 

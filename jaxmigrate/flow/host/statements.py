@@ -78,17 +78,17 @@ def _tries(run: Run, node: ast.Try, frame: Frame) -> None:
     run_block(run, node.finalbody, frame)
 
 
-def _leaves(run: Run, node: ast.stmt, frame: Frame) -> None:
+def _leaves(_run: Run, _node: ast.stmt, frame: Frame) -> None:
     frame.left = True
 
 
-def _forgets(run: Run, node: ast.Delete, frame: Frame) -> None:
+def _forgets(_: Run, node: ast.Delete, frame: Frame) -> None:
     for one in node.targets:
         if isinstance(one, ast.Name):
             frame.names.pop(one.id, None)
 
 
-def _defines(run: Run, node: ast.FunctionDef | ast.ClassDef, frame: Frame) -> None:
+def _defines(_: Run, node: ast.FunctionDef | ast.ClassDef, frame: Frame) -> None:
     frame.names.pop(node.name, None)
 
 
