@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from jaxmigrate.flow.later_reads import binds, block_of, dotted, in_sequence, read_again, stores
@@ -34,15 +34,20 @@ class Reuse(NamedTuple):
     read: ast.expr
 
 
-def reuses(modules: Iterable[Module], resolver: Resolver) -> Iterator[Reuse]:
-    """Every name, or field by a dotted name, that is read after its array was donated."""
+def reuses(
+    modules: Iterable[Module], resolver: Resolver, is_on_devices: Callable[[ast.expr], bool] = lambda _: False
+) -> Iterator[Reuse]:
+    """Every name, or field by a dotted name, that is read after its array was donated.
+
+    `is_on_devices` knows arrays that certainly lie on the devices already: no copy is donated of these.
+    """
     for module in modules:
         own = "donate_arg" in module.text
         if own or _imports_donating(module, resolver):
             for call in module.table.calls:
                 if not own and not isinstance(call.func, ast.Name | ast.Attribute):
                     continue  # objects of other modules are not opened for that
-                for donated, moves in _donated(call, module, resolver):
+                for donated, moves in _donated(call, module, resolver, is_on_devices):
                     for name in (donated, *_aliases(donated, call, module, resolver, moves=moves)):
                         read = read_again(call, name, module)
                         if read is not None:
@@ -64,7 +69,9 @@ def _imports_donating(module: Module, resolver: Resolver) -> bool:
     return False
 
 
-def _donated(call: ast.Call, module: Module, resolver: Resolver) -> Iterator[tuple[str, bool]]:
+def _donated(
+    call: ast.Call, module: Module, resolver: Resolver, is_on_devices: Callable[[ast.expr], bool]
+) -> Iterator[tuple[str, bool]]:
     """The names among the arguments that a call donates, and whether only copies of what is on one device are."""
     if not any(dotted(one) or isinstance(one, ast.Tuple) for one in (*call.args, *(k.value for k in call.keywords))):
         return
@@ -88,7 +95,8 @@ def _donated(call: ast.Call, module: Module, resolver: Resolver) -> Iterator[tup
                 other = _held_before(given, call, module)
                 calls, names = _alike(call, module), [one for one in (name, other) if one]
                 renewed = any(_is_renewed(c, one, module) for c in calls for one in names)
-                if gives or renewed or _is_rebuilt(value, given, module, resolver):
+                known = gives or renewed or is_on_devices(given)
+                if known or _is_rebuilt(value, given, module, resolver):
                     yield name, value.callee.name in PMAPS
 
 

@@ -17,6 +17,7 @@ from jaxmigrate.flow.first_devices import Taken, taken_from
 from jaxmigrate.flow.fixes import Offer, described
 from jaxmigrate.flow.guards import is_within_raises
 from jaxmigrate.flow.host.run import Run, Stepped, run_project
+from jaxmigrate.flow.layout.idioms import REPLICATES
 from jaxmigrate.flow.map_prefilter import MapPrefilter
 from jaxmigrate.flow.mapped_calls import JITS, ShardCall, shard_calls
 from jaxmigrate.flow.mapped_methods import MappedMethods
@@ -372,6 +373,15 @@ class Facts:
         if held is None or held.axis is None or held.node is None or held.module is None:
             return None
         return Axis(held.axis, held.module, held.node)
+
+    def is_on_devices(self, node: ast.expr) -> bool:
+        """Whether an array certainly lies on the devices, for a map gave it, or it was replicated."""
+        axis = self._seen(node)
+        made = axis.node if axis is not None and axis.stacked else None
+        if not isinstance(made, ast.Call) or axis is None:
+            return False
+        callee = self.resolver.value(made.func, axis.module)
+        return made in self.host.stepped or (isinstance(callee, External) and callee.name in REPLICATES)
 
     @cached_property
     def host(self) -> Run:

@@ -9,11 +9,12 @@ from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import Step
 from jaxmigrate.flow.device_axis import Axis
 from jaxmigrate.flow.facts import Facts
-from jaxmigrate.flow.readings import unmapped
+from jaxmigrate.flow.readings import DeviceMap, unmapped
 from jaxmigrate.flow.unspread_batches import called_replicas, unspread
 from jaxmigrate.flow.variance.run import KEY
 from jaxmigrate.program.collectives import PMAPS
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.values import Argument
 
 CODE = "JM117"
 AS_LOADED = "it comes from its loader as it is"
@@ -33,7 +34,7 @@ def check(facts: Facts) -> Iterator[Finding]:
             for part, axis in _parts(given, module, facts) if number not in shared else ():
                 if part not in told and not module.is_test:
                     told.add(part)
-                    yield from _finding(part, module, axis, facts)
+                    yield from _finding(part, module, axis, facts, _mapping(found, number, axis, facts))
     for found_by, why, of_other in (
         (unspread, AS_LOADED, "another of this loader"),
         (called_replicas, BY_NAME, "another"),
@@ -55,10 +56,25 @@ def _parts(given: ast.expr, module: Module, facts: Facts) -> Iterator[tuple[ast.
             yield part, axis
 
 
-def _finding(part: ast.expr, module: Module, axis: Axis, facts: Facts) -> Iterator[Finding]:
+def _mapping(found: DeviceMap, number: int, axis: Axis, facts: Facts) -> Argument | None:
+    """The `in_axes` that map a number, while they leave other arguments whole."""
+    axes = found.keyword("in_axes", 2)
+    content = facts.resolver.literal(axes) if axes is not None else None
+    listed = isinstance(content, tuple) and 0 <= number < len(content) and content[number] is not None
+    of_number = isinstance(axis.node, ast.Constant)
+    return axes if of_number and listed and axes is not None and axes.expression is not None else None
+
+
+def _finding(part: ast.expr, module: Module, axis: Axis, facts: Facts, mapping: Argument | None) -> Iterator[Finding]:
     text = ast.unparse(part)[:40]
     way = f"flax.jax_utils.replicate({text}), or None for it in in_axes"
     if KEY.search(text):
         way = f"jax.random.split({text}, jax.local_device_count())"
+    if isinstance(axis.node, ast.Constant):
+        way = "None for it in in_axes, or its position in static_broadcasted_argnums"
     message = f"pmap takes a slice of {text} for each device, but it has no axis of devices: write {way}"
+    if mapping is not None and mapping.expression is not None:
+        given = Step(module, part, "given here")
+        yield from facts.finding(mapping.module, mapping.expression, CODE, message, (given,))
+        return
     yield from facts.finding(module, part, CODE, message, (Step(axis.module, axis.node, "made here"),))

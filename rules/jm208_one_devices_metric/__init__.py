@@ -140,22 +140,24 @@ def _maker(node: ast.expr, path: list[int | str], module: Module, facts: Facts) 
 
 
 def _is_reduced_by_those(node: ast.expr, module: Module, facts: Facts) -> bool:
-    """Whether a function that is passed in makes metrics, and functions of the program of such a name reduce theirs."""
+    """Whether a function that is passed in makes metrics, and such functions reduce theirs or are out of sight."""
     made = facts.resolver.assigned(node, module)
     values = facts.resolver.values(made.func, module) if isinstance(made, ast.Call) else ()
     if not values or not all(isinstance(value, Parameter) for value in values) or not isinstance(made, ast.Call):
         return False
     word = FUNCTION.sub("", last_name(made.func))
-    return bool(word) and any(word in name for name in _reducing(facts.resolver))
+    makes, reduces = _making(facts.resolver)
+    return bool(word) and (any(word in name for name in reduces) or not any(word in name for name in makes))
 
 
 @once
-def _reducing(resolver: Resolver) -> frozenset[str]:
-    """The names of the program's functions that make metrics and reduce them over devices."""
-    modules = [one for one in resolver.project.program if REDUCES.search(one.text) and METRIC.search(one.text)]
+def _making(resolver: Resolver) -> tuple[frozenset[str], frozenset[str]]:
+    """The names of the program's functions that make metrics, and of those that reduce them over devices."""
+    modules = [one for one in resolver.project.program if METRIC.search(one.text)]
     functions = (node for module in modules for node in module.table.own_scope if isinstance(node, ast.FunctionDef))
-    named = (one for one in functions if MAKES_METRICS.search(one.name))
-    return frozenset(one.name for one in named if any(REDUCES.search(last_name(call.func)) for call in calls_of(one)))
+    named = [one for one in functions if MAKES_METRICS.search(one.name)]
+    reducing = (one for one in named if any(REDUCES.search(last_name(call.func)) for call in calls_of(one)))
+    return frozenset(one.name for one in named), frozenset(one.name for one in reducing)
 
 
 def _told(found: DeviceMap, reading: Reading, facts: Facts) -> Iterator[tuple[ast.Call, Taken, Module, str, str]]:

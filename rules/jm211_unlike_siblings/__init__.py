@@ -12,6 +12,7 @@ from jaxmigrate.rules.jm208_one_devices_metric import METRIC, NO_METRIC, is_stac
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import Step, shown
 from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.families import odd_ones
 from jaxmigrate.flow.readings import DeviceMap, is_unchecked, unreduced_outputs
 from jaxmigrate.flow.siblings import Leaf, leaves
 from jaxmigrate.flow.twins import unlike_twins
@@ -42,6 +43,7 @@ def check(facts: Facts) -> Iterator[Finding]:
                     told.add(place)
                     yield from facts.finding(*finding[:2], CODE, finding[2], finding[3])
     yield from _of_twins(facts)
+    yield from _of_families(facts)
 
 
 def _of_twins(facts: Facts) -> Iterator[Finding]:
@@ -59,6 +61,12 @@ def _of_twins(facts: Facts) -> Iterator[Finding]:
             )
         way = (Step(twin.module, twin.other, "reduced here"),)
         yield from facts.finding(twin.module, twin.node, CODE, message, way)
+
+
+def _of_families(facts: Facts) -> Iterator[Finding]:
+    for odd in odd_ones(facts):
+        way = (Step(odd.module, odd.other, "reduced here"),) if odd.other is not odd.node else ()
+        yield from facts.finding(odd.module, odd.node, CODE, odd.message, way)
 
 
 def _gradients(

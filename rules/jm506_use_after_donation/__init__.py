@@ -14,7 +14,7 @@ CODE = "JM506"
 
 def check(facts: Facts) -> Iterator[Finding]:
     """Names that are read again after a call that was allowed to reuse their arrays' memory."""
-    for found in reuses(facts.modules, facts.resolver):
+    for found in reuses(facts.modules, facts.resolver, facts.is_on_devices):
         inside = any(found.read is one for one in found.call.args)
         where = "in the loop's previous iteration" if inside else "above"
         message = f"{found.name} was donated {where}, and its array is deleted"
