@@ -136,10 +136,9 @@ def _divided(function: ast.FunctionDef) -> Iterator[tuple[str, str, bool]]:
             match one:
                 case ast.BinOp(left=ast.Name(id=over), op=ast.Div(), right=ast.Name(id=under)):
                     yield over, under, True
-                case ast.Call(func=made, args=[ast.Name(id=over), ast.Name(id=under)]) if RATIOS.search(
-                    last_name(made)
-                ):
-                    yield over, under
+                case ast.Call(func=made, args=[ast.Name(id=over), ast.Name(id=under)]):
+                    if RATIOS.search(last_name(made)):
+                        yield over, under, False
 
 
 def _left_out(each: Sequence[_Reduced], function: ast.FunctionDef, module: Module) -> Iterator[Odd]:

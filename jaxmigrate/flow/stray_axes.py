@@ -28,6 +28,7 @@ from jaxmigrate.program.values import Constant, External, Function
 
 _OF_AXES = re.compile(r"ax[ie]s")
 _LOGICAL = re.compile(r"logical|axis_rules|sharding_rules|rules\b", re.IGNORECASE)
+SEVERAL = 2  # collectives of a file that name the same axis
 LAST_CALLBACKS = last_names("callback")
 _SPECS = last_names("spec")
 
@@ -169,12 +170,13 @@ def _given_to_collectives(function: Function, facts: Facts) -> Iterator[ast.expr
 
 
 def lone_axes(facts: Facts) -> Iterator[tuple[Module, ast.Call, str, str, str]]:
-    """The collectives over an axis that is written there alone, among others of their function over one other axis.
+    """The collectives over an axis that is written there alone, among others of their function, or file, over another.
 
     With their names, the axis and the other one. Only of axes that no map and no mesh in sight binds.
     """
     known = known_axes(facts.resolver).names
-    for module, call, name, axis in _literals(facts):
+    everywhere = [*_literals(facts)]
+    for module, call, name, axis in everywhere:
         slip = is_misspelt(axis, facts.resolver)
         if axis in known or slip:
             if slip:
@@ -188,6 +190,10 @@ def lone_axes(facts: Facts) -> Iterator[tuple[Module, ast.Call, str, str, str]]:
         spelled = Counter(ast.unparse(one) for one in others if ast.unparse(one) != repr(axis))
         if len(spelled) == 1 and sum(spelled.values()) > 1 and sum(spelled.values()) == len(others) - 1:
             yield module, call, name, axis, next(iter(spelled))
+            continue
+        elsewhere = {other for home, one, _, other in everywhere if home is module and one is not call}
+        if len(elsewhere) == 1 and sum(home is module for home, *_ in everywhere) > SEVERAL:
+            yield module, call, name, axis, repr(*elsewhere)
 
 
 def stray_specs(facts: Facts) -> Iterator[tuple[Module, ast.Constant, str]]:

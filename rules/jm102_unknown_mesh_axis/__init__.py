@@ -23,6 +23,7 @@ from jaxmigrate.flow.specs import spec_calls
 from jaxmigrate.flow.spelling import near_miss
 from jaxmigrate.flow.starred_specs import starred_axes
 from jaxmigrate.flow.stray_axes import stray_specs
+from jaxmigrate.flow.unused_axes import passed_axes, unused_mesh_axes
 from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.collectives import SHARD_MAPS, argument
 from jaxmigrate.program.library import valued
@@ -59,6 +60,17 @@ def check(facts: Facts) -> Iterator[Finding]:
         for finding in facts.finding(module, node, CODE, told, fix=fix):
             if (finding.path, finding.line) not in lines:
                 yield finding
+    yield from _written_once(facts)
+
+
+def _written_once(facts: Facts) -> Iterator[Finding]:
+    """Axes that stand once in the whole program, where they are used nowhere, or bound nowhere."""
+    for one in unused_mesh_axes(facts):
+        message = f"no spec names the axis {one.axis!r} of this mesh, and no mesh has {shown(one.others)} of the specs"
+        yield from facts.finding(one.module, one.node, CODE, message)
+    for one in passed_axes(facts):
+        message = f"{OF_PROJECT} {one.axis!r}, only {shown(one.others)}"
+        yield from facts.finding(one.module, one.node, CODE, message)
 
 
 def _in_tables(facts: Facts) -> Iterator[Finding]:

@@ -1,0 +1,77 @@
+"""Axes that are named once in a whole program: of a mesh that no spec names, and what a function is given for one.
+
+A name that stands for an axis stands at least twice: where a map or a mesh binds it, and where it is used.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.known_axes import known_axes, written_in_specs
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.passing import passed_by
+from jaxmigrate.program.values import Function
+
+PARAMETER = re.compile(r"^(\w+_)?ax(is|es)(_names?)?$")
+SPELLS = re.compile(r"mesh\.shape\[|PartitionSpec|\bP\(|lax\.(psum|pmean|all_gather|axis_index|ppermute)")
+
+
+class Unused(NamedTuple):
+    """An axis that is named once, where, and the names that others have."""
+
+    module: Module
+    node: ast.expr
+    axis: str
+    others: frozenset[str]
+
+
+def unused_mesh_axes(facts: Facts) -> Iterator[Unused]:
+    """Axes of meshes that nothing else names, where specs name others that no map and no mesh has."""
+    meshes = [one for one in facts.meshes if one.axes and not one.module.is_test]
+    lone = [(one, axis) for one in meshes for axis in one.axes or () if _times(axis, facts) == 1]
+    if not lone:
+        return
+    known = known_axes(facts.resolver).names
+    program = facts.resolver.project.program
+    named = {str(n.value) for module in program for _, n in written_in_specs(module, facts.resolver)}
+    unknown = frozenset(named - known)
+    if len(unknown) != 1 or named & known:
+        return
+    for mesh, axis in lone:
+        yield Unused(mesh.module, mesh.call, axis, unknown)
+
+
+def passed_axes(facts: Facts) -> Iterator[Unused]:
+    """Axes that functions of the program are given by names that nothing in it binds or writes again."""
+    known = known_axes(facts.resolver).names
+    for module in facts.modules if known else ():
+        for call in module.table.calls if "ax" in module.text and not module.is_test else ():
+            if any(isinstance(one, ast.Constant) and isinstance(one.value, str) for one in _given(call)):
+                for given in _axes_given(call, module, facts):
+                    axis = str(given.value)
+                    if axis not in known and _times(axis, facts) == 1:
+                        yield Unused(module, given, axis, known)
+
+
+def _axes_given(call: ast.Call, module: Module, facts: Facts) -> Iterator[ast.Constant]:
+    """The strings that a function of the program gets for an axis, by its parameters' names and what it does."""
+    for function in facts.resolver.values(call.func, module):
+        if isinstance(function, Function) and SPELLS.search(ast.unparse(function.node)):
+            for name, given in passed_by(call, function.passed_names()).items():
+                if PARAMETER.match(name) and isinstance(given, ast.Constant) and isinstance(given.value, str):
+                    yield given
+
+
+def _given(call: ast.Call) -> Iterator[ast.expr]:
+    yield from call.args
+    yield from (one.value for one in call.keywords)
+
+
+def _times(axis: str, facts: Facts) -> int:
+    """How often a name is written in the program."""
+    texts = (one.text for one in facts.resolver.project.program)
+    return sum(text.count(f"'{axis}'") + text.count(f'"{axis}"') for text in texts)
