@@ -318,7 +318,7 @@ class DeviceAxes:
         if last_name(call.func) == "empty" and not call.args and self._is_of(call, module, METRICS):
             return Axis(False, module, call)
         own = last_name(call.func) == "init" and isinstance(call.func, ast.Attribute) and call.args
-        if own and not (_has_spreading_inits(self.resolver) and not self._callee(call, module)):
+        if own and not (has_spreading_inits(self.resolver) and not self._callee(call, module)):
             return self._of(call.args[0], module, given, depth + 1)  # a key, or parameters
         answers = []
         for function, inner in self._called(call, module, given, depth):
@@ -395,7 +395,7 @@ class DeviceAxes:
 
 
 @once
-def _has_spreading_inits(resolver: Resolver) -> bool:
+def has_spreading_inits(resolver: Resolver) -> bool:
     """Whether a method of the program is called `init` in a module that spreads what such methods make."""
     texts = [module.text for module in resolver.project.named if OWN_INIT.search(module.text)]
     return any(SPREADS.search(text) for text in texts)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -17,7 +18,9 @@ from jaxmigrate.program.passing import passed_by
 from jaxmigrate.program.values import Function
 
 PARAMETER = re.compile(r"^(\w+_)?ax(is|es)(_names?)?$")
-SPELLS = re.compile(r"mesh\.shape\[|PartitionSpec|\bP\(|lax\.(psum|pmean|all_gather|axis_index|ppermute)")
+OFTEN = 3  # specs with one name are no slip
+SPELLS = re.compile(r"mesh\.shape\[|PartitionSpec|\bP\(")  # what JM101 tells of collectives is enough
+BINDS = re.compile(r"Mesh\(|make_mesh|pmap|vmap")
 
 
 class Unused(NamedTuple):
@@ -35,11 +38,11 @@ def unused_mesh_axes(facts: Facts) -> Iterator[Unused]:
     lone = [(one, axis) for one in meshes for axis in one.axes or () if _times(axis, facts) == 1]
     if not lone:
         return
-    known = known_axes(facts.resolver).names
+    known = known_axes(facts.resolver)
     program = facts.resolver.project.program
-    named = {str(n.value) for module in program for _, n in written_in_specs(module, facts.resolver)}
-    unknown = frozenset(named - known)
-    if len(unknown) != 1 or named & known:
+    named = Counter(str(n.value) for module in program for _, n in written_in_specs(module, facts.resolver))
+    unknown = frozenset(named)
+    if not known.complete or len(unknown) != 1 or unknown & known.names or sum(named.values()) < OFTEN:
         return
     for mesh, axis in lone:
         yield Unused(mesh.module, mesh.call, axis, unknown)
@@ -60,7 +63,8 @@ def passed_axes(facts: Facts) -> Iterator[Unused]:
 def _axes_given(call: ast.Call, module: Module, facts: Facts) -> Iterator[ast.Constant]:
     """The strings that a function of the program gets for an axis, by its parameters' names and what it does."""
     for function in facts.resolver.values(call.func, module):
-        if isinstance(function, Function) and SPELLS.search(ast.unparse(function.node)):
+        text = ast.unparse(function.node) if isinstance(function, Function) else ""
+        if isinstance(function, Function) and SPELLS.search(text) and not BINDS.search(text):
             for name, given in passed_by(call, function.passed_names()).items():
                 if PARAMETER.match(name) and isinstance(given, ast.Constant) and isinstance(given.value, str):
                     yield given

@@ -51,7 +51,9 @@ def check(facts: Facts) -> Iterator[Finding]:
     for finding in _in_sight(facts):
         lines.add((finding.path, finding.line))
         yield finding
-    yield from _in_tables(facts)
+    for finding in _in_tables(facts):
+        lines.add((finding.path, finding.line))
+        yield finding
     known = known_axes(facts.resolver).names
     for module, node, slip in stray_specs(facts):
         hint = f"; did you mean {slip!r}?" if slip else f", only {shown(known)}"
@@ -59,13 +61,17 @@ def check(facts: Facts) -> Iterator[Finding]:
         told = f"PartitionSpec: {OF_PROJECT} {node.value!r}{hint}"
         for finding in facts.finding(module, node, CODE, told, fix=fix):
             if (finding.path, finding.line) not in lines:
+                lines.add((finding.path, finding.line))
                 yield finding
-    yield from _written_once(facts)
+    yield from _written_once(facts, bool(lines))
 
 
-def _written_once(facts: Facts) -> Iterator[Finding]:
-    """Axes that stand once in the whole program, where they are used nowhere, or bound nowhere."""
-    for one in unused_mesh_axes(facts):
+def _written_once(facts: Facts, told: bool) -> Iterator[Finding]:
+    """Axes that stand once in the whole program, where they are used nowhere, or bound nowhere.
+
+    What specs lack is `told` already where they are told.
+    """
+    for one in unused_mesh_axes(facts) if not told else ():
         message = f"no spec names the axis {one.axis!r} of this mesh, and no mesh has {shown(one.others)} of the specs"
         yield from facts.finding(one.module, one.node, CODE, message)
     for one in passed_axes(facts):

@@ -46,7 +46,7 @@ def check(facts: Facts) -> Iterator[Finding]:
             if found.name in SHARD_MAPS and not is_stacked(found):
                 continue
             for call, taken, module, name, key in _told(found, reading, facts):
-                on_host = call in facts.host.averaged  # as the program does with others: this one is the exception
+                on_host = _averages_others(call, taken, facts)
                 home, place = (None if on_host else _leaving(taken, found, key, facts)) or (module, taken.node)
                 if _is_reduced_by_those(place, home, facts):
                     continue
@@ -71,6 +71,11 @@ def _finding(
         )
     way = () if place is taken.node else (Step(module, taken.node, "device 0's is read here"),)
     yield from facts.finding(home, place, CODE, message, way)
+
+
+def _averages_others(call: ast.Call, taken: Taken, facts: Facts) -> bool:
+    """Whether the host averages other results of a map over the devices: what it reads of one is the exception."""
+    return any(one is call and path != taken.path for one, path in facts.host.averaged)
 
 
 def _leaving(taken: Taken, found: DeviceMap, key: str, facts: Facts) -> tuple[Module, ast.expr] | None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from jaxmigrate.flow.device_axis import has_spreading_inits
 from jaxmigrate.flow.first_devices import FETCHED, FETCHING, LISTS, names_first
 from jaxmigrate.flow.host.frames import Frame
 from jaxmigrate.flow.host.held import ANY, NOTHING, UNKNOWN, Held, Key, Source, joined
@@ -46,14 +47,14 @@ def called(run: Run, node: ast.Call, frame: Frame) -> Held:
     if node in run.stepped:
         return _stepped(run, node, frame)
     if last_name(node.func) == "mean":
-        run.averaged |= {source.call for one in (owner, *given[:1]) for source in one.sources}
+        run.averaged |= {(source.call, source.path) for one in (owner, *given[:1]) for source in one.sources}
     held = _method(run, node, owner, given, words, frame)
     if held is not None:
         return held
     values = run.resolver.values(node.func, frame.module)
     value = values[0] if len(values) == 1 else None
     name = value.name if isinstance(value, External) else ""
-    held = _library(run, node, name, given, frame)
+    held = _library(run, node, name, given, words, frame)
     if held is not None:
         return held
     if run.makes_alone(node, frame.module):
@@ -112,7 +113,9 @@ def _method(
     return None
 
 
-def _library(run: Run, node: ast.Call, name: str, given: list[Held], frame: Frame) -> Held | None:
+def _library(
+    run: Run, node: ast.Call, name: str, given: list[Held], words: dict[str | None, Held], frame: Frame
+) -> Held | None:
     """What a function of a library gives."""
     last, first = last_name(node.func), given[0] if given else UNKNOWN
     if name in SPREADS:
@@ -130,9 +133,9 @@ def _library(run: Run, node: ast.Call, name: str, given: list[Held], frame: Fram
     if last in LISTS and given:
         return run.take(node, first.element() if first.parts else first, frame)
     if last in RESTORES or (RESTORING.search(last) and not SPREADING.search(last) and name):
-        like = [one for one in given if one.axis is not None and one.parts is None]
+        like = [one for one in (*given, *words.values()) if one.axis is not None and one.parts is None]
         return like[-1] if like else Held(restored=True)
-    if last == INIT and isinstance(node.func, ast.Attribute) and given:
+    if last == INIT and isinstance(node.func, ast.Attribute) and (name or not has_spreading_inits(run.resolver)):
         return Held(False, node, frame.module) if first.axis is False else None
     if last == "reshape" and _is_leading(node):
         return Held(True, node, frame.module)
@@ -168,7 +171,7 @@ def _key(node: ast.Call, name: str, first: Held, frame: Frame) -> Held:
     numbers = [*node.args[1:], *(one.value for one in node.keywords if one.arg == "num")]
     if name.endswith("split") and numbers and COUNTS.search(ast.unparse(numbers[0])):
         return Held(True, node, frame.module)
-    if first.axis:
+    if first.axis or any(isinstance(one, ast.Tuple) for one in numbers):
         return UNKNOWN
     if name.endswith("split"):
         alone = Held(False, node, frame.module)

@@ -49,8 +49,10 @@ def subscript(run: Run, node: ast.Subscript, frame: Frame) -> Held:
     if owner.parts and not owner.axis:
         return owner.element() if not isinstance(first, ast.Slice) else owner
     number = _key(first)
-    if isinstance(number, int):
+    if number == 0:
         return run.take(node, owner, frame)
+    if isinstance(number, int):
+        return Held(False, node, frame.module) if owner.axis else UNKNOWN
     if isinstance(first, ast.Slice) or not isinstance(index, ast.Tuple):
         run.evaluate(index, frame)
     is_rest = isinstance(first, ast.Slice) and first.lower is None and first.upper is None

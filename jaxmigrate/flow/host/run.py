@@ -9,7 +9,7 @@ from typing import NamedTuple
 from jaxmigrate.flow.host.calls import called
 from jaxmigrate.flow.host.expressions import EVALUATED
 from jaxmigrate.flow.host.frames import Frame
-from jaxmigrate.flow.host.held import NOTHING, UNKNOWN, Held, Source, join
+from jaxmigrate.flow.host.held import NOTHING, UNKNOWN, Held, Key, Source, join
 from jaxmigrate.flow.host.statements import run_block
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
@@ -48,7 +48,7 @@ class Run:
     makes_alone: Callable[[ast.Call, Module], bool]
     seen: dict[ast.expr, Held] = made(factory=dict)
     takings: dict[tuple[ast.expr, Source], Taking] = made(factory=dict)
-    averaged: set[ast.Call] = made(factory=set)  # maps of which the host averages something over the devices
+    averaged: set[tuple[ast.Call, tuple[Key, ...]]] = made(factory=set)  # what the host averages over the devices
     runs: dict[ast.AST, int] = made(factory=dict)
     results: dict[ast.AST, Held] = made(factory=dict)
     objects: dict[ast.ClassDef, Held] = made(factory=dict)
@@ -146,7 +146,7 @@ class Run:
 def _seen(one: Held, other: Held) -> Held:
     """What an expression holds in two runs of it: an axis that it lacks in one is missing there."""
     lacking = next((held for held in (one, other) if held.axis is False), None)
-    both = join(one, other)
+    both = join(one._replace(restored=False), other._replace(restored=False))
     return both if lacking is None else lacking._replace(sources=both.sources)
 
 
