@@ -16,7 +16,8 @@ from jaxmigrate.flow.device_axis import Axis, DeviceAxes
 from jaxmigrate.flow.first_devices import Taken, taken_from
 from jaxmigrate.flow.fixes import Offer, described
 from jaxmigrate.flow.guards import is_within_raises
-from jaxmigrate.flow.host.run import Run, Stepped, run_project
+from jaxmigrate.flow.host.engine import new_run, run_project
+from jaxmigrate.flow.host.run import Run, Stepped
 from jaxmigrate.flow.layout.idioms import REPLICATES
 from jaxmigrate.flow.map_prefilter import MapPrefilter
 from jaxmigrate.flow.mapped_calls import JITS, ShardCall, shard_calls
@@ -389,7 +390,7 @@ class Facts:
         axes = self.device_axes
         results = {call: _results_of(found) for found in self.all_maps for call, _ in self.calls_of(found)}
         stepped = {call: Stepped(frozenset(alone), results.get(call)) for call, alone in axes.stepped.items()}
-        run = Run(self.resolver, stepped, axes.is_first)
+        run = new_run(self.resolver, stepped, axes.is_first)
         around = (home.table.function_of(call) for call, home in self._stepping.items())
         names = {node.name for node in around if isinstance(node, ast.FunctionDef)}
         own = dict.fromkeys(self._stepping.values())

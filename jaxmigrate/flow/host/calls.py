@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.device_axis import has_spreading_inits
 from jaxmigrate.flow.first_devices import FETCHED, FETCHING, LISTS, names_first
 from jaxmigrate.flow.host.frames import Frame
 from jaxmigrate.flow.host.held import ANY, NOTHING, UNKNOWN, Held, Key, Source, joined
+from jaxmigrate.flow.host.run import Run
 from jaxmigrate.flow.host.statements import path_of
 from jaxmigrate.flow.layout.idioms import REPLICATES, SPLITS
 from jaxmigrate.flow.mapped_calls import JITS
@@ -18,9 +18,6 @@ from jaxmigrate.program.library import last_names, named
 from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.trees import TREE_MAP_NAMES
 from jaxmigrate.program.values import Application, Class, External, Function, Instance
-
-if TYPE_CHECKING:
-    from jaxmigrate.flow.host.run import Run
 
 KEYS = named("raw-key", "seed") - {"jax.random.fold_in"}
 PUTS = named("puts")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jaxmigrate.flow.host.frames import Frame
 from jaxmigrate.flow.host.held import ANY, NOTHING, UNKNOWN, Held, Key, join, joined
-
-if TYPE_CHECKING:
-    from jaxmigrate.flow.host.run import Run
+from jaxmigrate.flow.host.run import Run
+from jaxmigrate.flow.host.statements import assign
 
 OF_TYPES = frozenset({"shape", "dtype", "ndim", "size", "sharding", "devices", "nbytes", "itemsize"})
 ALIKE = frozenset({"T", "at", "real", "imag", "addressable_shards", "value"})
@@ -133,8 +132,6 @@ def starred(run: Run, node: ast.Starred, frame: Frame) -> Held:
 
 def comprehension(run: Run, node: ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp, frame: Frame) -> Held:
     """A list of what one element gives, once; a dictionary of one value."""
-    from jaxmigrate.flow.host.statements import assign
-
     own = Frame(frame.module, frame.node, outer=frame, depth=frame.depth)
     for each in node.generators:
         assign(run, each.target, run.evaluate(each.iter, own).element(), own)
@@ -153,7 +150,7 @@ def walrus(run: Run, node: ast.NamedExpr, frame: Frame) -> Held:
     return held
 
 
-EVALUATED: dict[type[ast.expr], Callable[[Run, Any, Frame], Held]] = {
+EXPRESSIONS: dict[type[ast.expr], Callable[[Run, Any, Frame], Held]] = {
     ast.Constant: constant,
     ast.Name: name,
     ast.Attribute: attribute,
@@ -174,5 +171,4 @@ EVALUATED: dict[type[ast.expr], Callable[[Run, Any, Frame], Held]] = {
     ast.SetComp: comprehension,
     ast.DictComp: comprehension,
     ast.NamedExpr: walrus,
-    ast.Call: lambda run, node, frame: run.call(node, frame),
 }

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from jaxmigrate.flow.host.calls import called
-from jaxmigrate.flow.host.expressions import EVALUATED
 from jaxmigrate.flow.host.frames import Frame
 from jaxmigrate.flow.host.held import NOTHING, UNKNOWN, Held, Key, Source, join
-from jaxmigrate.flow.host.statements import run_block
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.scopes import FunctionNode, positional_names
-from jaxmigrate.program.syntax import last_name
+from jaxmigrate.program.scopes import positional_names
 from jaxmigrate.program.values import Class, Function
 from jaxmigrate.records import made, record
 
@@ -41,11 +37,16 @@ class Taking(NamedTuple):
 
 @record(eq=False, frozen=False)
 class Run:
-    """The evaluator: `seen` is what each expression was seen to hold."""
+    """The evaluator: `seen` is what each expression was seen to hold.
+
+    `expressions` and `statements` are the transfer functions, by the kinds of nodes.
+    """
 
     resolver: Resolver
     stepped: Mapping[ast.Call, Stepped]
     makes_alone: Callable[[ast.Call, Module], bool]
+    expressions: Mapping[type[ast.expr], Callable[[Run, Any, Frame], Held]]
+    statements: Mapping[type[ast.stmt], Callable[[Run, Any, Frame], None]]
     seen: dict[ast.expr, Held] = made(factory=dict)
     takings: dict[tuple[ast.expr, Source], Taking] = made(factory=dict)
     averaged: set[tuple[ast.Call, tuple[Key, ...]]] = made(factory=set)  # what the host averages over the devices
@@ -64,7 +65,7 @@ class Run:
     def evaluate(self, node: ast.expr, frame: Frame) -> Held:
         """What an expression holds."""
         self.steps += 1
-        rule = EVALUATED.get(type(node))
+        rule = self.expressions.get(type(node))
         held = rule(self, node, frame) if rule is not None else UNKNOWN
         if not self.quiet and isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Call):
             before = self.seen.get(node)
@@ -77,9 +78,14 @@ class Run:
             self.takings.setdefault((node, source), Taking(node, frame.module, source))
         return Held(False, node, frame.module) if held.axis else UNKNOWN
 
-    def call(self, node: ast.Call, frame: Frame) -> Held:
-        """What a call gives."""
-        return called(self, node, frame)
+    def block(self, block: Sequence[ast.stmt], frame: Frame) -> None:
+        """Runs statements one after the other, until the block is left."""
+        for statement in block:
+            if frame.left or self.is_spent():
+                return
+            rule = self.statements.get(type(statement))
+            if rule is not None:
+                rule(self, statement, frame)
 
     def enter(self, function: Function, given: Mapping[str, Held], frame: Frame | None) -> tuple[Held, Frame | None]:
         """What a function returns for what it is given; and its frame, where it ran."""
@@ -97,7 +103,7 @@ class Run:
             inner.names[name] = self.evaluate(default, inner) if default is not None else UNKNOWN
         inner.names.update(given)
         self.stack.append(inner)
-        run_block(self, node.body, inner)
+        self.block(node.body, inner)
         self.stack.pop()
         held = inner.returned or NOTHING
         self.results[node] = join(self.results[node], held) if node in self.results else held
@@ -156,21 +162,3 @@ def _defaults(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterable[tuple[st
     yield from ((name, node.args.defaults[n - first] if n >= first else None) for n, name in enumerate(names))
     for one, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True):
         yield one.arg, default
-
-
-def run_project(run: Run, modules: Sequence[Module], wanted: Sequence[tuple[FunctionNode, Module]]) -> None:
-    """Runs the modules from their top, and then those functions that nothing in them has called."""
-    for module in modules:
-        frame = run.frames[module] = Frame(module, module.tree)
-        run.stack.append(frame)
-        run_block(run, module.tree.body, frame)
-        run.stack.pop()
-    names = {last_name(call.func) for module in modules for call in module.table.calls}
-    for node, module in sorted(wanted, key=lambda one: getattr(one[0], "name", "") in names):
-        if run.runs.get(node) or isinstance(node, ast.Lambda):
-            continue
-        given: dict[str, Held] = {}
-        cls = module.table.parents.get(node)
-        if isinstance(cls, ast.ClassDef) and node.args.args:
-            given[node.args.args[0].arg] = run.object_of(Class(module, cls))
-        run.enter(Function(module, node), given, None)

@@ -4,25 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jaxmigrate.flow.host.frames import Frame, joined_names
 from jaxmigrate.flow.host.held import ANY, NOTHING, UNKNOWN, Held, Key, join
-
-if TYPE_CHECKING:
-    from jaxmigrate.flow.host.run import Run
+from jaxmigrate.flow.host.run import Run
 
 ROUNDS = 2  # of a loop: the second sees what the first one left
-
-
-def run_block(run: Run, block: Sequence[ast.stmt], frame: Frame) -> None:
-    """Runs statements one after the other, until the block is left."""
-    for statement in block:
-        if frame.left or run.is_spent():
-            return
-        rule = RUNS.get(type(statement))
-        if rule is not None:
-            rule(run, statement, frame)
 
 
 def _assigns(run: Run, node: ast.Assign, frame: Frame) -> None:
@@ -62,7 +50,7 @@ def _rounds(run: Run, node: ast.For | ast.While, frame: Frame) -> None:
     else:
         run.evaluate(node.test, frame)
         _loop(run, node.body, frame)
-    run_block(run, node.orelse, frame)
+    run.block(node.orelse, frame)
 
 
 def _enters(run: Run, node: ast.With, frame: Frame) -> None:
@@ -70,12 +58,12 @@ def _enters(run: Run, node: ast.With, frame: Frame) -> None:
         held = run.evaluate(item.context_expr, frame)
         if item.optional_vars is not None:
             assign(run, item.optional_vars, held._replace(axis=None), frame)
-    run_block(run, node.body, frame)
+    run.block(node.body, frame)
 
 
 def _tries(run: Run, node: ast.Try, frame: Frame) -> None:
     _on_ways(run, [[*node.body, *node.orelse], *(one.body for one in node.handlers)], frame)
-    run_block(run, node.finalbody, frame)
+    run.block(node.finalbody, frame)
 
 
 def _leaves(_run: Run, _node: ast.stmt, frame: Frame) -> None:
@@ -96,7 +84,7 @@ def _evaluates(run: Run, node: ast.Expr, frame: Frame) -> None:
     run.evaluate(node.value, frame)
 
 
-RUNS: dict[type[ast.stmt], Callable[[Run, Any, Frame], None]] = {
+STATEMENTS: dict[type[ast.stmt], Callable[[Run, Any, Frame], None]] = {
     ast.Assign: _assigns,
     ast.AnnAssign: _annotates,
     ast.AugAssign: _adds,
@@ -122,7 +110,7 @@ def _on_ways(run: Run, ways: Sequence[Sequence[ast.stmt]], frame: Frame) -> None
     behind: dict[str, Held] | None = None
     for block in ways:
         frame.names, frame.left = dict(before), False
-        run_block(run, block, frame)
+        run.block(block, frame)
         if not frame.left:
             behind = frame.names if behind is None else joined_names(behind, frame.names)
     frame.left = behind is None
@@ -135,7 +123,7 @@ def _loop(run: Run, body: Sequence[ast.stmt], frame: Frame, target: ast.expr | N
     for _ in range(ROUNDS):
         if target is not None:
             assign(run, target, of.element(), frame)
-        run_block(run, body, frame)
+        run.block(body, frame)
         frame.left = False
         behind = joined_names(behind, frame.names)
     frame.names = behind
