@@ -12,14 +12,15 @@ from jaxmigrate.flow.axes import Step
 from jaxmigrate.flow.counts import results
 from jaxmigrate.flow.exchanged_gathers import exchanged_gathers
 from jaxmigrate.flow.facts import Facts
-from jaxmigrate.flow.jits import sharded_jits, spec_in
+from jaxmigrate.flow.jits import made_with_shardings, sharded_jits, spec_in
 from jaxmigrate.flow.kinds_of_names import TREES, kind_of, spec_name
+from jaxmigrate.flow.mapped_calls import JITS
 from jaxmigrate.flow.specs import spec_axes
 from jaxmigrate.flow.unlike_parameters import averages_gradients
 from jaxmigrate.program.collectives import PMAPS, SHARD_MAPS, argument
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.syntax import last_name
-from jaxmigrate.program.values import Argument, Constant, Function
+from jaxmigrate.program.values import Application, Argument, Constant, External, Function
 
 CODE = "JM112"
 TRAINED = re.compile(r"(^|_)(train(ing|er)?|opt(im|imizer)?)_?state$")
@@ -37,8 +38,29 @@ def check(facts: Facts) -> Iterator[Finding]:
         names = jitted.parameters(facts.resolver)
         yield from _swapped(jitted.keyword("in_shardings"), "in_shardings", names or [], facts)
         yield from _swapped(jitted.keyword("out_shardings"), "out_shardings", _results(jitted.function), facts)
+    yield from _by_calls(facts)
     yield from _crossed(facts)
     yield from _gathered_elsewhere(facts)
+
+
+def _by_calls(facts: Facts) -> Iterator[Finding]:
+    """Shardings of jits of functions out of sight, by what their calls pass, and call what they give."""
+    seen = {jitted.made.node for jitted in sharded_jits(facts)}
+    told: set[tuple[ast.expr, str]] = set()
+    for made in made_with_shardings(facts):
+        if made.node in seen or not isinstance(made.callee, External) or made.callee.name not in JITS:
+            continue
+        for call in made.module.table.calls:
+            values = facts.resolver.values(call.func, made.module) if call is not made.node else ()
+            if not any(isinstance(one, Application) and one.node is made.node for one in values):
+                continue
+            above = made.module.table.parents.get(call)
+            target = above.targets[0] if isinstance(above, ast.Assign) else None
+            gives = [last_name(one) for one in target.elts] if isinstance(target, ast.Tuple) else []
+            for keyword, names in (("in_shardings", [last_name(one) for one in call.args]), ("out_shardings", gives)):
+                if (made.node, keyword) not in told:
+                    told.add((made.node, keyword))
+                    yield from _swapped(argument(made.arguments, None, keyword), keyword, names, facts)
 
 
 def _gathered_elsewhere(facts: Facts) -> Iterator[Finding]:

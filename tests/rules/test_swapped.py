@@ -90,3 +90,33 @@ def test_a_shard_map_on_one_of_two_ways_is_counted() -> None:
     assert found(OF_CALLS.format(first="P()", second="P('data')").replace("apply(params, batch)", "apply(batch)")) == [
         ("JM107", 4)
     ]
+
+
+OF_JIT = """\
+class Partitioner:
+    def __init__(self):
+        self.data_sharding = NamedSharding(mesh, P("data"))
+        self.state_sharding = NamedSharding(mesh, P())
+    def partition(self, fn):
+        step = jax.jit(fn, in_shardings=({ins}), out_shardings=({outs}))
+        def run(batch, state):
+            state, metrics = step(batch, state)
+            return state, metrics
+        return run
+"""
+DATA, STATE = "self.data_sharding", "self.state_sharding"
+
+
+@pytest.mark.parametrize(
+    ("ins", "outs", "told"),
+    [
+        (f"{DATA}, {STATE}", f"{STATE}, None", []),
+        (f"{STATE}, {DATA}", f"{STATE}, None", [("JM112", 6)]),
+        (f"{DATA}, {STATE}", f"None, {STATE}", [("JM112", 6)]),
+        (f"{DATA}, None", f"{STATE}, {STATE}", []),
+        ("None, None", f"{STATE}, None", []),
+    ],
+)
+def test_shardings_of_a_function_that_is_passed(ins: str, outs: str, told: list[tuple[str, int]]) -> None:
+    """The calls of what jit makes say what the shardings are for."""
+    assert found(OF_JIT.format(ins=ins, outs=outs)) == told
