@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.syntax import last_name
-from jaxmigrate.program.values import Function
+from jaxmigrate.program.values import External, Function
 
 STATISTICS = re.compile(r"batch_stats|model_state|bn_state|net_state|network_state")
 BY_NAME = re.compile(
@@ -39,7 +39,7 @@ class Unsynchronised(NamedTuple):
 
 def unsynchronised(modules: Sequence[Module], resolver: Resolver) -> Iterator[Unsynchronised]:
     """Uses of a state without what the program averages its statistics by elsewhere."""
-    every = {name for module in modules for name in _averaging(module)}
+    every = {name for module in modules for name in (*_averaging(module), *_of_libraries(module, resolver))}
     for module in modules if every else ():
         averaging = {name for name in every if name in module.text}  # defined here, or imported
         if not averaging or not STATISTICS.search(module.text) or not STEPS.search(module.text):
@@ -69,6 +69,16 @@ def _averaging(module: Module) -> Iterator[str]:
         averages = BY_NAME.search(node.name) or re.search(STORED, text)
         if averages and STATISTICS.search(text) and AVERAGES.search(text.partition("\n")[2]) and "grad" not in text:
             yield node.name
+
+
+def _of_libraries(module: Module, resolver: Resolver) -> Iterator[str]:
+    """The functions of libraries that average statistics, by their names: scenic's, which its trainers call."""
+    for call in module.table.calls if STATISTICS.search(module.text) else ():
+        name = last_name(call.func)
+        if BY_NAME.search(name) and STATISTICS.search(name):
+            callee = resolver.value(call.func, module)
+            if isinstance(callee, External) and not callee.name.startswith("jax."):
+                yield name
 
 
 def _is_within(call: ast.Call, module: Module, names: set[str]) -> bool:

@@ -20,7 +20,7 @@ from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import External, Function
 
-DEEPEST = 6
+DEEPEST = 12
 DIVIDES = re.compile(
     r"shard|reshape|rearrange|split|device|prefetch|distribut|replicat|pmap|stack|broadcast|n_dev|leading|expand_dims|\[None"
 )
@@ -28,7 +28,7 @@ SPLITS = re.compile("train(ing)?|eval(uation)?|valid(ation)?|val|test|dev")
 REPLICA = re.compile("(^|_)(repl|replicated|replica)(_|$)")
 PUTS = frozenset({"device_put", "asarray", "array", "freeze", "unfreeze"})
 PASSES_ON = frozenset({"enumerate", "tqdm", "iter", "islice", "cycle", "trange", "track", "zip"})
-NEXT = "next"
+OWN = frozenset({"astype", "transpose", "swapaxes", "copy"})  # methods that keep what is of all devices together
 
 
 class Unspread(NamedTuple):
@@ -124,29 +124,48 @@ def _way(node: ast.expr, module: Module, facts: Facts, divided: ast.Call | None,
         return None
     match node:
         case ast.Name():
-            binding = nearest(node, module)
-            if binding is None:
-                return None
-            loop = _loop_of(binding.node, module)
-            if loop is not None:
-                loader = _loader(loop.iter, module, facts, 0)
-                return _Way(loader, node, divided) if loader else None
-            if binding.kind != "assign" or binding.value is None or binding.path:
-                return None
-            return _way(binding.value, module, facts, divided, depth + 1)
+            return _of_name(node, module, facts, divided, depth)
         case ast.Call(func=ast.Name(id="next"), args=[source, *_]):
             loader = _loader(source, module, facts, 0)
             return _Way(loader, node, divided) if loader else None
+        case ast.Subscript(value=owner, slice=index) if _is_rest(index):
+            return _way(owner, module, facts, divided, depth + 1)
+        case ast.Call(func=ast.Attribute(value=owner, attr=method)) if method in OWN or DIVIDES.search(method):
+            if divided is None and method not in OWN:
+                return None
+            return _way(owner, module, facts, divided, depth + 1)
         case ast.Call(args=[*given]) if given:
             own = divided
             if DIVIDES.search(last_name(node.func).lower()):
                 own = node
-            elif _may_divide(node, module, facts):
+            elif divided is None and _may_divide(node, module, facts):
                 return None
             ways = [_way(one, module, facts, own, depth + 1) for one in given if isinstance(one, ast.Name | ast.Call)]
             known = [one for one in ways if one is not None]
             return known[0] if len(known) == 1 else None
     return None
+
+
+def _of_name(name: ast.Name, module: Module, facts: Facts, divided: ast.Call | None, depth: int) -> _Way | None:
+    """The way of what a name holds: the variable of a loop over a loader, or what it is assigned."""
+    binding = nearest(name, module)
+    if binding is None:
+        return None
+    loop = _loop_of(binding.node, module)
+    if loop is not None:
+        loader = _loader(loop.iter, module, facts, 0)
+        return _Way(loader, name, divided) if loader else None
+    if binding.kind != "assign" or binding.value is None or binding.path:
+        return None
+    return _way(binding.value, module, facts, divided, depth + 1)
+
+
+def _is_rest(index: ast.expr) -> bool:
+    """Whether a subscript leaves the first dimension as it is: `x[:, :n]`, `x["tokens"]`."""
+    if isinstance(index, ast.Constant):
+        return isinstance(index.value, str)
+    first = index.elts[0] if isinstance(index, ast.Tuple) and index.elts else None
+    return isinstance(first, ast.Slice) and first.lower is None and first.upper is None
 
 
 def _loop_of(target: ast.AST, module: Module) -> ast.For | None:
