@@ -256,6 +256,23 @@ def main(batches, state):
         best = jax.tree.map(lambda x: x[0], state)
         state = best
 """,
+    "replicated field by field": """\
+def main(config, batches):
+    rng, key = jax.random.split(jax.random.PRNGKey(0))
+    params = Net().init(rng, jnp.ones((1, 8)))
+    state = train_state.TrainState.create(apply_fn=None, params=params, tx=optax.sgd(0.1))
+    state = state.replace(params=jax_utils.replicate(state.params))
+    state = state.replace(step=jax_utils.replicate(state.step), opt_state=jax_utils.replicate(state.opt_state))
+    for batch in batches:
+        state, loss = p_update(state, shard(batch))
+""",
+    "restored as replicas": """def main(config, batches):
+    params = Net().init(jax.random.PRNGKey(0), jnp.ones((1, 8)))
+    state = train_state.TrainState.create(apply_fn=None, params=params, tx=optax.sgd(0.1))
+    state = train_utils.restore(config.dir, state, make_replicated=True)
+    for batch in batches:
+        state, loss = p_update(state, shard(batch))
+""",
     "taken from one device and replicated again": """\
 def main(batches, state):
     state = jax_utils.replicate(state)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from jaxmigrate.flow.device_axis import has_spreading_inits
 from jaxmigrate.flow.first_devices import FETCHED, FETCHING, LISTS, names_first
 from jaxmigrate.flow.host.frames import Frame
-from jaxmigrate.flow.host.held import ANY, NOTHING, UNKNOWN, Held, Key, Source, joined
+from jaxmigrate.flow.host.held import ANY, NOTHING, UNKNOWN, Held, Key, Source
 from jaxmigrate.flow.host.run import Run
 from jaxmigrate.flow.host.statements import path_of
 from jaxmigrate.flow.layout.idioms import REPLICATES, SPLITS
@@ -104,8 +104,9 @@ def _method(
     if name in UPDATES and (owner.axis is not None or owner.parts is not None or owner.sources):
         held = owner
         for word, one in words.items():
-            unlike = one.axis is not None and held.axis is not None and one.axis != held.axis and one.parts is None
-            held = held.with_part(word, one) if word is not None and unlike else held
+            unlike = one.axis is not None and owner.axis is not None and one.axis != owner.axis and one.parts is None
+            if word is not None and unlike:
+                held = held._replace(axis=None, node=None, mixed=True).with_part(word, one)
         return held
     return None
 
@@ -129,9 +130,8 @@ def _library(
         return _each(run, node, given, frame)
     if last in LISTS and given:
         return run.take(node, first.element() if first.parts else first, frame)
-    if last in RESTORES or (RESTORING.search(last) and not SPREADING.search(last) and name):
-        like = [one for one in (*given, *words.values()) if one.axis is not None and one.parts is None]
-        return like[-1] if like else Held(restored=True)
+    if last in RESTORES or (RESTORING.search(last) and name):
+        return _restored(node, [*given, *words.values()])
     if last == INIT and isinstance(node.func, ast.Attribute) and (name or not has_spreading_inits(run.resolver)):
         return Held(False, node, frame.module) if first.axis is False else None
     if last == "reshape" and _is_leading(node):
@@ -282,7 +282,14 @@ def _places(function: Function, node: ast.Call) -> Iterator[tuple[str, ast.expr]
 
 def _unknown(node: ast.Call, given: list[Held], words: dict[str | None, Held]) -> Held:
     """What a call out of sight gives: what is read back is as what was saved."""
-    if RESTORING.search(last_name(node.func)) and not SPREADING.search(ast.unparse(node).lower()):
-        like = [one for one in (*given, *words.values()) if one.axis is not None and one.parts is None]
-        return joined(like) if like and not isinstance(like[-1].node, ast.Constant) else Held(restored=True)
-    return UNKNOWN
+    return _restored(node, [*given, *words.values()]) if RESTORING.search(last_name(node.func)) else UNKNOWN
+
+
+def _restored(node: ast.Call, given: list[Held]) -> Held:
+    """What is read back into what a call is given, if it does not say that it spreads that."""
+    if SPREADING.search(ast.unparse(node).lower()):
+        return UNKNOWN
+    like = [
+        one for one in given if one.axis is not None and one.parts is None and not isinstance(one.node, ast.Constant)
+    ]
+    return like[-1] if like else Held(restored=True)
