@@ -32,6 +32,39 @@ def early_norms(facts: Facts) -> Iterator[tuple[Module, ast.Call]]:
             yield module, call
 
 
+def kept_norms(facts: Facts) -> Iterator[tuple[Module, ast.Call]]:
+    """Norms of a device's own gradients that are kept as they are, above the reduction of these by the same name."""
+    for module, call in facts.calls(*REDUCES):
+        statement, function = module.table.statement_of(call), module.table.function_of(call)
+        if not isinstance(statement, ast.Assign) or not isinstance(function, ast.FunctionDef) or not call.args:
+            continue
+        given = call.args[0]
+        if not isinstance(given, ast.Name) or not GRADIENTS.search(given.id.lower()):
+            continue
+        if [ast.unparse(one) for one in statement.targets] != [given.id]:
+            continue
+        if not isinstance(facts.resolver.value(call.func, module), External):
+            continue
+        norms = [(one, module.table.statement_of(one)) for one in _norms_of(given.id, function)]
+        if not any(one.lineno > statement.lineno for one, _ in norms):
+            block = module.table.block_of(statement)
+            yield from ((module, one) for one, held in norms if isinstance(held, ast.Assign) and _is_kept(held, block))
+
+
+def _norms_of(name: str, function: ast.FunctionDef) -> Iterator[ast.Call]:
+    calls = (one for one in ast.walk(function) if isinstance(one, ast.Call) and NORMS.search(last_name(one.func)))
+    return (one for one in calls if any(_is_named(a, name) for a in one.args))
+
+
+def _is_kept(statement: ast.Assign, block: list[ast.stmt]) -> bool:
+    """Whether a statement puts a norm, and nothing made of it, into what is logged, in the block of the reduction."""
+    target = statement.targets[0]
+    entered = isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant)
+    return (
+        statement in block and entered and isinstance(statement.value, ast.Call) and "local" not in ast.unparse(target)
+    )
+
+
 def _is_clipped_before(given: ast.expr, module: Module) -> bool:
     """Whether what is called gradients was clipped where it was last assigned."""
     if not isinstance(given, ast.Name) or not GRADIENTS.search(given.id.lower()):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
-from jaxmigrate.flow.early_norms import early_norms
+from jaxmigrate.flow.early_norms import early_norms, kept_norms
 from jaxmigrate.flow.facts import AXES, Facts, Place
 from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.variance import AbstractValue, Reading, Reduction
@@ -49,16 +49,23 @@ def check(facts: Facts) -> Iterator[Finding]:
     for finding in facts.along_axes(CODE, find, unmapped=True):
         told.add((finding.path, finding.line, finding.column))
         yield finding
+    for finding in _by_names(facts):
+        if (finding.path, finding.line, finding.column) not in told:
+            told.add((finding.path, finding.line, finding.column))
+            yield finding
+
+
+def _by_names(facts: Facts) -> Iterator[Finding]:
+    """What is called gradients, where it is not in sight what they are."""
+    for module, call in kept_norms(facts):
+        message = "this is the norm of a device's own gradients, which are reduced below: take it after the reduction"
+        yield from facts.finding(module, call, CODE, message)
     for module, call in early_norms(facts):
-        if _is_said(module, call):
-            continue
         message = (
             "gradients are reduced here after each device has clipped or scaled them by a norm of its own; reduce them "
             "first"
         )
-        for finding in facts.finding(module, call, CODE, message):
-            if (finding.path, finding.line, finding.column) not in told:
-                yield finding
+        yield from facts.finding(module, call, CODE, message) if not _is_said(module, call) else ()
 
 
 def _has_both(module: Module, norm: ast.expr, reduction: Reduction) -> bool:
