@@ -95,7 +95,7 @@ def _donated(
                 other = _held_before(given, call, module)
                 calls, names = _alike(call, module), [one for one in (name, other) if one]
                 renewed = any(_is_renewed(c, one, module) for c in calls for one in names)
-                known = gives or renewed or is_on_devices(given)
+                known = gives or renewed or (is_on_devices(given) and _differentiates(value, number, resolver))
                 if known or _is_rebuilt(value, given, module, resolver):
                     yield name, value.callee.name in PMAPS
 
@@ -359,6 +359,17 @@ def _gives_back(made: Application, number: int, resolver: Resolver) -> bool:
         if _kept(node.value, made_of):
             made_of |= {n.id for target in node.targets for n in ast.walk(target) if isinstance(n, ast.Name)}
     return any(isinstance(n, ast.Return) and n.value is not None and _kept(n.value, made_of) for n in statements)
+
+
+def _differentiates(made: Application, number: int, resolver: Resolver) -> bool:
+    """Whether a function in sight has gradients with respect to a parameter: they could take its memory."""
+    function, skip = _mapped(made, resolver)
+    names = function.passed_names() if function is not None else []
+    if function is None or number + skip >= len(names):
+        return False
+    calls = (one for one in ast.walk(function.node) if isinstance(one, ast.Call) and one.args)
+    given = (dotted(one.args[0]) for one in calls if "grad" in ast.unparse(one.func))
+    return any(one.partition(".")[0] == names[number + skip] for one in given)
 
 
 def _kept(node: ast.expr, names: set[str]) -> bool:

@@ -70,12 +70,14 @@ def _stepped(run: Run, node: ast.Call, frame: Frame) -> Held:
     """What a map gives: a slice of each device's, and of some results one for all."""
     alone, results = run.stepped[node]
     if results is None:
-        return Held(True, node, frame.module, sources=(Source(node, (), ()),))
+        return Held(True, node, frame.module, sources=(Source(node, (), ()),), of_copies=True)
     parts: dict[Key, Held] = {
-        n: Held(n not in alone, node, frame.module, sources=() if n in alone else (Source(node, (n,), ()),))
+        n: Held(False, node, frame.module)
+        if n in alone
+        else Held(True, node, frame.module, sources=(Source(node, (n,), ()),), of_copies=True)
         for n in range(results)
     }
-    return Held(True, node, frame.module, parts=parts)
+    return Held(True, node, frame.module, parts=parts, of_copies=True)
 
 
 def _method(
@@ -117,7 +119,7 @@ def _library(
     """What a function of a library gives."""
     last, first = last_name(node.func), given[0] if given else UNKNOWN
     if name in SPREADS:
-        return Held(True, node, frame.module)
+        return Held(True, node, frame.module, of_copies=name in REPLICATES)
     if name in KEYS:
         return Held(False, node, frame.module)
     if name in ("jax.random.split", "jax.random.fold_in"):

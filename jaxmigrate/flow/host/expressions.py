@@ -51,7 +51,7 @@ def subscript(run: Run, node: ast.Subscript, frame: Frame) -> Held:
     if number == 0:
         return run.take(node, owner, frame)
     if isinstance(number, int):
-        return Held(False, node, frame.module) if owner.axis else UNKNOWN
+        return Held(False, node, frame.module) if owner.axis and owner.of_copies else UNKNOWN
     if isinstance(first, ast.Slice) or not isinstance(index, ast.Tuple):
         run.evaluate(index, frame)
     is_rest = isinstance(first, ast.Slice) and first.lower is None and first.upper is None

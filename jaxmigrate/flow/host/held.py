@@ -32,6 +32,7 @@ class Held(NamedTuple):
         mixed: Whether it has such an axis on one way, and none on another.
         parts: What a tuple, dictionary or object holds, as far as that is known.
         sources: Which maps gave it.
+        of_copies: Whether a map or `replicate` put the axis there, in front of all others.
     """
 
     axis: bool | None = None
@@ -42,6 +43,7 @@ class Held(NamedTuple):
     mixed: bool = False
     parts: Mapping[Key, Held] | None = None
     sources: tuple[Source, ...] = ()
+    of_copies: bool = False
 
     def part(self, key: Key) -> Held:
         """What stands under a key or in a field."""
@@ -56,7 +58,8 @@ class Held(NamedTuple):
             Source(one.call, (*one.path, key), (*one.names, key) if isinstance(key, str) else one.names)
             for one in self.sources
         )
-        return Held(self.axis, self.node, self.module, self.restored, mixed=self.mixed, sources=deeper)
+        known = (self.axis, self.node, self.module, self.restored)
+        return Held(*known, mixed=self.mixed, sources=deeper, of_copies=self.of_copies)
 
     def element(self) -> Held:
         """Any one of what a list holds."""
@@ -100,7 +103,15 @@ def join(one: Held, other: Held) -> Held:
     if mixed or (one.axis != other.axis and not one.restored and not other.restored):
         known = UNKNOWN
     return Held(
-        known.axis, known.node, known.module, one.restored and other.restored, False, mixed, parts, sources[:MOST]
+        known.axis,
+        known.node,
+        known.module,
+        one.restored and other.restored,
+        False,
+        mixed,
+        parts,
+        sources[:MOST],
+        known.of_copies,
     )
 
 

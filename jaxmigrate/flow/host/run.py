@@ -76,7 +76,7 @@ class Run:
         """One device's part of a value."""
         for source in held.sources if not self.quiet else ():
             self.takings.setdefault((node, source), Taking(node, frame.module, source))
-        return Held(False, node, frame.module) if held.axis else UNKNOWN
+        return Held(False, node, frame.module) if held.axis and held.of_copies else UNKNOWN
 
     def block(self, block: Sequence[ast.stmt], frame: Frame) -> None:
         """Runs statements one after the other, until the block is left."""
