@@ -273,6 +273,15 @@ def main(config, batches):
     for batch in batches:
         state, loss = p_update(state, shard(batch))
 """,
+    "keys of a device, put together": """\
+@functools.partial(jax.pmap, static_broadcasted_argnums=1)
+def split(key, n):
+    return tuple(jax.random.split(key, n))
+def main(batches, state, rng):
+    draw = jax.pmap(lambda key: jax.random.normal(key, (4,)))
+    rng = jnp.array(split(rng, 4))[0]
+    print(draw(rng))
+""",
     "taken from one device and replicated again": """\
 def main(batches, state):
     state = jax_utils.replicate(state)

@@ -33,6 +33,7 @@ COUNTS = re.compile(
 APPENDS = frozenset({"append", "add", "appendleft"})
 ELEMENTS = frozenset({"values", "tolist"})
 LISTED = frozenset({"list", "tuple", "iter", "tqdm", "reversed", "sorted"})
+ARRAYS = frozenset({"array", "asarray"})
 INIT = "init"
 
 
@@ -144,6 +145,8 @@ def _library(
 def _as_given(node: ast.Call, name: str, given: list[Held]) -> Held | None:
     """What a function gives that leaves the values as they are: a list of them, or a copy on the host."""
     last, first = last_name(node.func), given[0] if given else UNKNOWN
+    if last in ARRAYS and (first.parts is not None or any(not one.path for one in first.sources)):
+        return UNKNOWN  # an array of a tuple has another dimension in front
     if (last in FETCHING and len(given) == 1) or (last in UPDATES and name and given):
         return first
     if last in LISTED and given and isinstance(node.func, ast.Name):
