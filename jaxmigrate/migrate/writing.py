@@ -23,11 +23,12 @@ from jaxmigrate.migrate.decide import Decision, Surroundings, merged, needs_of
 from jaxmigrate.migrate.helper import Needs, helper_lines
 from jaxmigrate.migrate.host_calls import has_host_calls, lays_out_arguments
 from jaxmigrate.migrate.import_style import asked_for
+from jaxmigrate.migrate.import_time import run_at_import
 from jaxmigrate.migrate.imports import plan_imports
 from jaxmigrate.migrate.kept_maps import is_hashable
 from jaxmigrate.migrate.layouts import Chosen
 from jaxmigrate.migrate.map_parts import MapParts
-from jaxmigrate.migrate.map_places import MapPlaces, runs_as_script
+from jaxmigrate.migrate.map_places import MapPlaces
 from jaxmigrate.migrate.map_writer import MapWriter
 from jaxmigrate.migrate.maps import MapPlan
 from jaxmigrate.migrate.names import FileNames
@@ -67,7 +68,6 @@ from jaxmigrate.program.operations import (
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite, axis_of
 from jaxmigrate.program.star_imports import starred_names
-from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Application, Constant, External, Value
 
 WORD = re.compile(r"\w+")
@@ -121,7 +121,7 @@ class ProjectWriter:
         self.resolver = resolver
         self.around = around
         self.project = project
-        self.run_at_import = _run_at_import(project, self.resolver)
+        self.run_at_import = run_at_import(project, self.resolver)
         self.default_axis = chosen.axis if chosen is not None and chosen.axis else self._default_axis()
         self.program = chosen.program if chosen is not None else Program(around.processes, around.guarded)
         self.wanted = {work.module: self._nothing_yet() for work in works}  # one for those that share a module
@@ -597,70 +597,4 @@ def _node(operation: Operation) -> ast.AST | None:
         found = getattr(operation, name, None)
         if isinstance(found, ast.AST):
             return found
-    return None
-
-
-def _run_at_import(project: Project, resolver: Resolver) -> frozenset[str]:
-    """The functions and classes of a project that importing one of its files may call, by their last names."""
-    called: dict[str, set[str]] = {}
-    waiting: set[str] = set()
-    own = {part for module in project.named for part in (module.path.stem, *module.path.parts)}
-    for module in project.named:
-        for node in module.nodes:
-            for name, other in _stands_for(node):
-                called.setdefault(name, set()).add(other)
-        for call in module.table.calls:
-            name = _called(call)
-            holder = _holder(call, module)
-            if holder is None:
-                if not runs_as_script(call, module) and not _is_foreign(call, module, own, resolver):
-                    waiting.add(name)
-            else:
-                called.setdefault(holder, set()).add(name)
-    found: set[str] = set()
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting |= called.get(name, set())
-    return frozenset(found)
-
-
-def _is_foreign(call: ast.Call, module: Module, own: Collection[str], resolver: Resolver) -> bool:
-    """Whether a call runs a function of a library: `@hydra.main()` is no main of the project."""
-    value = resolver.value(call.func, module)
-    return isinstance(value, External) and value.name.partition(".")[0] not in own
-
-
-def _stands_for(node: ast.AST) -> Iterator[tuple[str, str]]:
-    """Names of functions and classes with what calling them may call besides: what they are called elsewhere, bases."""
-    match node:
-        case ast.ClassDef(name=name, bases=bases):  # its constructor may be that of a base, and may call it
-            for base in bases:
-                yield name, last_name(base.value if isinstance(base, ast.Subscript) else base)
-        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name() | ast.Attribute() as value):
-            yield name, last_name(value)
-        case ast.alias(name=other, asname=str(name)):
-            yield name, other.rpartition(".")[2]
-
-
-def _called(call: ast.Call) -> str:
-    """The last name of what a call runs; of a constructor that is called by its name, the class."""
-    match call.func:
-        case ast.Attribute(value=ast.Name(id=owner) | ast.Attribute(attr=owner), attr="__init__"):
-            return owner
-    return last_name(call.func)
-
-
-def _holder(node: ast.AST, module: Module) -> str | None:
-    """The innermost named function around a node, or the class of a constructor; None at the module's top."""
-    below: ast.AST = node
-    parent = module.table.parents.get(node)
-    while parent is not None:
-        if isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef) and below in parent.body:
-            above = module.table.parents.get(parent)
-            if parent.name == "__init__" and isinstance(above, ast.ClassDef):
-                return above.name
-            return parent.name
-        below, parent = parent, module.table.parents.get(parent)
     return None
