@@ -520,7 +520,7 @@ class ArrayWriter:
         elif one == "{}" and not choice.fields and (statement := self._assigns_itself(op)) is not None:
             yield DropStatement(statement)
         elif one == "{}":
-            yield Replace(op.node, code("$x", x=op.operand))
+            yield Replace(self._whole_choice(op), code("$x", x=op.operand))
         elif op.form != "tree" or self._is_array(op.node):
             yield Replace(op.node, code(one.format("$x"), x=op.operand))
         else:
@@ -585,15 +585,41 @@ class ArrayWriter:
         owner = self.resolver.value(function.value, self.module)
         return self.module.segment(function.value) if isinstance(owner, External) else ""
 
-    def _assigns_itself(self, op: Op) -> ast.Assign | None:
-        """`x = unreplicate(x)`, of which nothing is left."""
-        statement = self.module.table.parents.get(op.node)
+    def _whole_choice(self, op: Op) -> ast.expr:
+        """`unreplicate(x) if mapped else x`, of which both ways are one now; any other operation itself."""
+        above = self.module.table.parents.get(op.node)
+        ways = (above.body, above.orelse) if isinstance(above, ast.IfExp) else ()
+        if not isinstance(above, ast.IfExp) or op.node not in ways or not _asks_only(above.test):
+            return op.node
+        other = above.orelse if op.node is above.body else above.body
+        both = isinstance(other, ast.Name) and isinstance(op.operand, ast.Name) and other.id == op.operand.id
+        return above if both else op.node
+
+    def _assigns_itself(self, op: Op) -> ast.stmt | None:
+        """`x = unreplicate(x)`, of which nothing is left, nor of an `if` around nothing else."""
+        statement = self.module.table.parents.get(self._whole_choice(op))
         if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
             return None
         target, operand = statement.targets[0], op.operand
         same = isinstance(target, ast.Name) and isinstance(operand, ast.Name) and target.id == operand.id
-        alone = len(self.module.table.block_of(statement)) == 1
-        return statement if same and not alone else None
+        return self._without_test(statement) if same else None
+
+    def _without_test(self, statement: ast.stmt) -> ast.stmt | None:
+        """The statement that can go with one that goes: an `if` that holds it alone, and None where a block would end.
+
+        A test that calls something stays.
+        """
+        if len(self.module.table.block_of(statement)) > 1:
+            return statement
+        above = self.module.table.parents.get(statement)
+        if not isinstance(above, ast.If) or above.orelse or not _asks_only(above.test):
+            return None
+        return self._without_test(above)
+
+
+def _asks_only(test: ast.expr) -> bool:
+    """Whether a test reads names and attributes and does nothing else."""
+    return not any(isinstance(one, ast.Call | ast.NamedExpr | ast.Await | ast.Yield) for one in ast.walk(test))
 
 
 def _tuple(elements: Sequence[ast.expr]) -> Code:

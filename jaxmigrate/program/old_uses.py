@@ -9,13 +9,15 @@ from typing import NamedTuple, TypeAlias
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.old_mentions import may_use_old_names
 from jaxmigrate.program.old_names import OldName, last_parts, row_of
-from jaxmigrate.program.once import once_each
+from jaxmigrate.program.once import once, once_each
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.sites import ReferenceNode, denotes
+from jaxmigrate.program.syntax import last_name
 from jaxmigrate.records import record
 
 Statement: TypeAlias = ast.Import | ast.ImportFrom
+SETS = frozenset({"setattr", "patch", "object"})  # `mock.patch.object(jax, "host_id")`
 OWNERS = ("jax.", "flax.", "equinox.", "objax.")
 ABSENT = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "NameError"})
 
@@ -54,10 +56,43 @@ class Uses(NamedTuple):
 
 @once_each
 def unguarded_uses(module: Module, resolver: Resolver) -> Uses:
-    """The uses of old names whose failure nothing catches, looked up once for a resolver."""
+    """The uses of old names whose failure nothing catches, and which the program gives no other meaning."""
+    given = _replaced(resolver)
     imports = [use for use in old_imports(module) if not is_guarded(use.statement, module)]
     references = [use for use in old_references(module, resolver) if not is_guarded(use.node, module)]
+    if given:
+        references = [use for use in references if denotes(use.node, resolver, module) not in given]
+        imports = [use for use in imports if _full_name(use) not in given]
     return Uses(imports, references)
+
+
+def _full_name(use: OldImport) -> str:
+    statement = use.statement
+    return f"{statement.module}.{use.alias.name}" if isinstance(statement, ast.ImportFrom) else use.alias.name
+
+
+@once
+def _replaced(resolver: Resolver) -> frozenset[str]:
+    """The names of JAX that the program itself sets, as a shim or a test does: `jax.tree_map = jax.tree.map`."""
+    modules = (one for one in resolver.project.program if may_use_old_names(one.text))
+    return frozenset(name for module in modules for name in _set_names(module, resolver))
+
+
+def _set_names(module: Module, resolver: Resolver) -> Iterator[str]:
+    for node in module.nodes:
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.attr in last_parts():
+            name = denotes(node, resolver, module)
+            if name is not None:
+                yield name
+    for call in module.table.calls:
+        if last_name(call.func) not in SETS:
+            continue
+        match call.args:
+            case [ast.Constant(value=str(name)), *_]:
+                yield name
+            case [(ast.Name() | ast.Attribute()) as owner, ast.Constant(value=str(name)), *_]:
+                home = denotes(owner, resolver, module)
+                yield f"{home}.{name}"
 
 
 def old_imports(module: Module) -> list[OldImport]:

@@ -23,6 +23,7 @@ from jaxmigrate.flow.layout import (
     objects,
     observing,
     operations,
+    outcomes,
     padding,
     projections,
     read_only_copies,
@@ -36,7 +37,7 @@ from jaxmigrate.flow.layout.causes import Reason, Stacked
 from jaxmigrate.flow.layout.idioms import Idiom
 from jaxmigrate.flow.layout.inspection import asks_for_places
 from jaxmigrate.flow.layout.interpreter import Interpreter
-from jaxmigrate.flow.layout.model import Frame, Given, blocker_at
+from jaxmigrate.flow.layout.model import Context, Frame, Given, blocker_at
 from jaxmigrate.flow.layout.shape_texts import is_none
 from jaxmigrate.flow.layout.values import (
     NONE,
@@ -49,6 +50,7 @@ from jaxmigrate.flow.layout.values import (
     Dct,
     Ext,
     Func,
+    Item,
     Method,
     MethodSite,
     Nothing,
@@ -81,6 +83,7 @@ OF_MODULES = named("of-modules")  # not of functions
 IMPORTS = named("imports")
 INSPECTION = named("inspection")
 APPLIED = (Bound, Function, MethodSite, Site)
+MAY_DO_MORE = Stacked.READ_ON_HOST.reason("is given to one of several functions, of which some do something else")
 _UNSEEN = Stacked.PASSED_ON.reason("is passed to a function that fix cannot see")
 
 
@@ -141,24 +144,42 @@ def _called(it: Interpreter, callee: Abstract, given: Given, node: ast.expr, fra
     """The same, of what a partial binds too, which is noted as the partial."""
     if isinstance(callee, Nothing):
         return NOTHING
+    only_maps = isinstance(callee, Func) and all(isinstance(item, Site | MethodSite | Stage) for item in callee.items)
+    if not only_maps and node not in it.maps.unmapped:
+        it.maps.unmapped.add(node)
+        it.touch(("unmapped", node))
     if isinstance(callee, Obj):
         return _call_object(it, callee, given, node, frame)
     if not isinstance(callee, Func):
         given = trusting.given_to_method(it, given, node, frame)
         it.block_all([callee, *given.everything()], _UNSEEN, node, frame.module, READS)
         return PLAIN
-    if not all(isinstance(item, Site | MethodSite | Stage) for item in callee.items):
-        it.maps.unmapped.add(node)
     if len(callee.items) > 1 and not all(read_only_parameters.reads_all(it, item, given) for item in callee.items):
         it.lending.unlent.update(given.places.values())  # what one reads another may keep
         given = replace(given, places={})
-    results = [_call_item(it, one, given, node, frame) for one in callee.in_order()]
+    results = _each(it, callee.in_order(), given, node, frame)
     if isinstance(frame.module.table.parents.get(node), ast.Expr):
         return PLAIN  # nobody looks at it
     result: Abstract = NOTHING
     for one in results:
         result = it.join(result, one, node, frame.module)
     return result
+
+
+def _each(it: Interpreter, items: Sequence[Item], given: Given, node: ast.expr, frame: Frame) -> list[Abstract]:
+    """What each of the things gives that a call may be of.
+
+    An operation that is written in the place of the call would be the end of whatever else it may do.
+    """
+    results: list[Abstract] = []
+    does = it.operations.does.setdefault(node, {})
+    for one in items:
+        it.operations.noted.pop(node, None)
+        results.append(_call_item(it, one, given, node, frame))
+        does[one] = it.operations.noted.get(node) or does.get(one)
+    if it.final and len(set(does.values())) > 1 and node in it.operations.ops:
+        it.changed |= it.operations.ops[node].group.block(Blocker(MAY_DO_MORE, frame.module, node))
+    return results
 
 
 def _call_object(it: Interpreter, owner: Obj, given: Given, node: ast.expr, frame: Frame) -> Abstract:
@@ -256,8 +277,10 @@ def call_function(it: Interpreter, function: Function, given: Given, node: ast.e
     it.join_module(function.module)
     it.reach(function)
     it.store(("called", function.node), PLAIN, node, frame.module)
-    context = _context(it, function, given, node)
+    context = _context(it, function, given, node, frame)
     _bind(it, function, given, node, frame, context)
+    if context is not None:
+        outcomes.tell(it, function, given, context, frame)
     if isinstance(function.node, ast.AsyncFunctionDef):
         it.escape(
             function, blocker_at(Stacked.PASSED_ON.reason("is returned by an asynchronous function"), node, frame)
@@ -266,7 +289,7 @@ def call_function(it: Interpreter, function: Function, given: Given, node: ast.e
     return it.load(("return", function.node, context))
 
 
-def _context(it: Interpreter, function: Function, given: Given, node: ast.expr) -> ast.Call | None:
+def _context(it: Interpreter, function: Function, given: Given, node: ast.expr, frame: Frame) -> Context | None:
     """The call that a function is followed for by itself: each one, once any gives it stacked arrays, or functions.
 
     Otherwise one caller whose arrays must stay stacked would keep those of all others so, and what one gives to apply
@@ -282,10 +305,11 @@ def _context(it: Interpreter, function: Function, given: Given, node: ast.expr) 
         return None
     if known.get(None) is False:
         del known[None]  # what it was given there was not known yet, or is given to it by this call
-    if node not in known:
-        known[node] = True
+    context: Context = (node, frame.assumed) if frame.assumed else node
+    if context not in known:
+        known[context] = True
         it.changed = True
-    return node
+    return context
 
 
 def _is_applied(value: Abstract) -> bool:
@@ -301,7 +325,7 @@ def _only_operand(node: ast.expr) -> ast.expr | None:
 
 
 def _bind(
-    it: Interpreter, function: Function, given: Given, node: ast.expr, frame: Frame, context: ast.Call | None
+    it: Interpreter, function: Function, given: Given, node: ast.expr, frame: Frame, context: Context | None
 ) -> None:
     spec = function.node.args
     names = positional_names(spec)
@@ -353,7 +377,7 @@ def _rest(
     extra: Sequence[Abstract],
     node: ast.expr,
     frame: Frame,
-    context: ast.Call | None,
+    context: Context | None,
 ) -> Abstract:
     """What `*args` gets: a tuple whose length is known where the function is followed for each call."""
     if context is not None:

@@ -18,11 +18,12 @@ from jaxmigrate.flow.layout import (
     leading_names,
     monkeypatching,
     observing,
+    outcomes,
     statements,
     unknown_callers,
 )
 from jaxmigrate.flow.layout.interpreter import Interpreter, Transfers
-from jaxmigrate.flow.layout.model import Frame
+from jaxmigrate.flow.layout.model import Assumed, Context, Frame
 from jaxmigrate.flow.layout.values import NONE
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.scopes import all_parameters
@@ -80,7 +81,7 @@ def _join_reachable(it: Interpreter) -> set[str]:
     return names
 
 
-def _again(it: Interpreter, unit: Module | Function, before: set[object], context: ast.Call | None = None) -> None:
+def _again(it: Interpreter, unit: Module | Function, before: set[object], context: Context | None = None) -> None:
     """Runs a module or a function unless nothing that it read has changed."""
     units = it.bodies.units.setdefault(unit.tree if isinstance(unit, Module) else unit.node, {})
     known = units.get(context)
@@ -88,27 +89,29 @@ def _again(it: Interpreter, unit: Module | Function, before: set[object], contex
         return
     it.bodies.runs += 1
     it.reads = set()
-    if isinstance(unit, Module):
-        _module_body(it, unit)
-    else:
-        _function_body(it, unit, context)
+    for assumed in outcomes.runs(it, unit, context):
+        if isinstance(unit, Module):
+            _module_body(it, unit, assumed)
+        else:
+            _function_body(it, unit, context, assumed)
     units[context] = it.reads
 
 
 # Bodies
 
 
-def _module_body(it: Interpreter, module: Module) -> None:
+def _module_body(it: Interpreter, module: Module, assumed: Assumed) -> None:
     """Runs a module's own statements."""
-    frame = Frame(module, module.table.root, None, {})
+    frame = Frame(module, module.table.root, None, {}, None, assumed)
     statements.block(it, module.tree.body, frame)
 
 
-def _function_body(it: Interpreter, function: Function, context: ast.Call | None) -> None:
+def _function_body(it: Interpreter, function: Function, context: Context | None, assumed: Assumed) -> None:
     """Runs a function with what its callers give it, or one call of them."""
     node, module = function.node, function.module
     scope = module.table.own_scope[node]
-    frame = Frame(module, scope, function, {}, context)
+    told = it.bodies.told.get((node, context), {}) if context is not None else {}
+    frame = Frame(module, scope, function, {}, context, assumed, told)
     parameters = list(all_parameters(node.args))
     for index, parameter in enumerate(parameters):
         value = it.load(("parameter", node, parameter.arg, context))

@@ -15,6 +15,7 @@ from jaxmigrate.flow.layout import (
     host_arithmetic,
     module_names,
     operations,
+    outcomes,
     phased_attributes,
     projections,
     transient_attributes,
@@ -93,6 +94,9 @@ def _lambda(it: Interpreter, node: ast.Lambda, frame: Frame) -> Abstract:
 
 def _conditional(it: Interpreter, node: ast.IfExp, frame: Frame) -> Abstract:
     test(it, node.test, frame)
+    assumed = outcomes.holds(it, node.test, frame)
+    if assumed is not None:
+        return it.evaluate(node.body if assumed else node.orelse, frame)
     one, other = it.evaluate(node.body, frame), it.evaluate(node.orelse, frame)
     return it.join(one, other, node, frame.module)
 

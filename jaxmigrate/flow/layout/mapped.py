@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from jaxmigrate.flow.guards import is_tried
-from jaxmigrate.flow.layout import classes, devices, handed_back, observing, results, spreading
+from jaxmigrate.flow.layout import classes, devices, handed_back, observing, outcomes, results, spreading
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given, SiteCall
@@ -110,11 +110,12 @@ def call_site(
         nothing: list[Abstract] = [NOTHING] * len(given.positional)
         call = it.maps.calls[key] = SiteCall(site, frame.module, node, nothing, placed is not None, receiver)
         it.changed = True
+    outcomes.lean(it, list(given.positional), frame)
     places = call.places
     own = len(places) == len(given.positional)
     for index, value in enumerate(given.positional):
         if own:
-            value = observing.given(it, site, index, value, places[index], frame)
+            value = observing.given(it, site, index, value, places[index], frame, node)
         before = call.arguments[index]
         call.arguments[index] = it.join(before, value, node, frame.module)
         if not same(before, call.arguments[index]):

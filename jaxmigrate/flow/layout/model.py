@@ -23,6 +23,24 @@ Env: TypeAlias = dict[str, Abstract]
 Place: TypeAlias = tuple[int | str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """What a test asks that gives one answer as long as a body runs: its text, and what binds the names in it.
+
+    `proven` where that is certain; `module` and `node` say where it is asked first, and tell no flags apart.
+    """
+
+    text: str
+    owners: tuple[ast.AST, ...]
+    proven: bool
+    module: Module = field(compare=False)
+    node: ast.expr = field(compare=False)
+
+
+Assumed: TypeAlias = frozenset[tuple[Flag, bool]]
+Context: TypeAlias = ast.Call | tuple[ast.Call, Assumed]
+
+
 @dataclass(slots=True, eq=False)
 class Op:
     """An expression that makes a stacked array or takes one apart; its text changes with the layout of `group`.
@@ -134,7 +152,8 @@ class Given:
 class Frame:
     """One function (or module or class body) while it is interpreted. `env` is None where control does not get.
 
-    `context` is the call that runs it, where each is followed by itself; `captured` are the variables of it that
+    `context` is the call that runs it, where each is followed by itself, and `assumed` are the outcomes of flags that
+    it is followed for, `told` those of parameters that its callers tell; `captured` are the variables of it that
     functions read which can run by now, and `unnamed` the functions of each name that have been defined while nothing
     had named it.
     """
@@ -143,7 +162,9 @@ class Frame:
     scope: Scope
     function: Function | None
     env: Env | None
-    context: ast.Call | None = None
+    context: Context | None = None
+    assumed: Assumed = frozenset()
+    told: Mapping[str, bool] = field(default_factory=dict)
     captured: set[Key] = field(default_factory=set)
     unnamed: dict[str, list[ast.AST]] = field(default_factory=dict)
     breaks: list[list[Env]] = field(default_factory=list)

@@ -56,7 +56,7 @@ def note_stored(it: Interpreter, owner: Abstract, name: str, value: Abstract, no
             case Class() | Mod():
                 replaces = _replaces(it, item, name, _has_function(value))
             case Ext() | Function() | Site() | MethodSite() | Bound() | Padded() | Stage() | Method():
-                if not (_is_setting(item, value) or _is_plain_setting(item, name, node, frame)):
+                if not (_is_setting(item, name, value) or _is_plain_setting(item, name, node, frame)):
                     _in_library(it, item, name, node, frame)
                 continue
             case Obj():  # which is followed
@@ -149,13 +149,16 @@ def _has_function(value: Abstract) -> bool:
     )
 
 
-def _is_setting(item: object, value: Abstract) -> bool:
+def _is_setting(item: object, name: str, value: Abstract) -> bool:
     """Whether what is set is one of JAX's settings, and no function: `config.FLAGS.jax_xla_backend = "tpu_driver"`.
 
-    So is the mesh in force, `maps.thread_resources.env = ResourceEnv(mesh, ())`, which pmap never asks for.
+    So is the mesh in force, `maps.thread_resources.env = ResourceEnv(mesh, ())`, which pmap never asks for, and
+    `jax.default_device = jax.devices()[0]`, a slip for the setting of that name: no library reads it.
     """
     if not isinstance(item, Ext) or not isinstance(value, Plain):
         return False
+    if (item.name, name) == ("jax", "default_device"):
+        return True
     return item.name in MESHES_IN_FORCE or item.name == SETTINGS or item.name.startswith(f"{SETTINGS}.")
 
 

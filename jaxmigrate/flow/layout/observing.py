@@ -77,13 +77,23 @@ def _presumed_lines(it: Interpreter) -> set[tuple[Path, int]]:
     return {(path, line) for path, line, *_ in it.trust.presumed.made}
 
 
-def given(it: Interpreter, site: ast.expr, index: int, value: Abstract, node: ast.expr, frame: Frame) -> Abstract:
-    """What a mapped function is given: where nothing in sight made it, what was seen of it."""
+def given(
+    it: Interpreter, site: ast.expr, index: int, value: Abstract, node: ast.expr, frame: Frame, call: ast.AST
+) -> Abstract:
+    """What a mapped function is given: where nothing in sight made it, what was seen of it.
+
+    What a call gives to other functions, too, stays as it is.
+    """
     key = (site_of(site, it.sites[site].module), index)
     making = it.trust.observed.given.get(key) or it.trust.presumed.given.get(key)
     if making is None:
         return value
     op = it.operations.ops.get(node)
+    it.reads.add(("unmapped", call))
+    if call in it.maps.unmapped:
+        if op is not None and op.form in (OBSERVED, PRESUMED):
+            it.block_all([value, Ref(op.group)], IN_PART, node, frame.module)
+        return value
     if op is None and isinstance(value, Ref) and making.way == "split" and not making.calls:
         says = f"`{shortened(node)}` holds a batch with rows for each device"
         it.lean([value], Assumption("likely", "splits", "", says, frame.module, node))

@@ -19,6 +19,7 @@ from jaxmigrate.flow.layout import (
     jaxline,
     loops_that_run,
     named_functions,
+    outcomes,
     projections,
 )
 from jaxmigrate.flow.layout.causes import Stacked
@@ -88,6 +89,10 @@ def _return(it: Interpreter, node: ast.Return, frame: Frame) -> None:
 
 def _if(it: Interpreter, node: ast.If, frame: Frame) -> None:
     expressions.test(it, node.test, frame)
+    assumed = outcomes.holds(it, node.test, frame)
+    if assumed is not None:
+        _branches(it, [node.body if assumed else node.orelse], node, frame)
+        return
     truth = conditions.known_truth(it.resolver, node.test, frame.module)
     if truth is not None and not isinstance(node.test, ast.Compare) and _makes_map(node.orelse if truth else node.body):
         truth = None  # a flag that says whether to map at all is for whoever runs the program
@@ -315,9 +320,8 @@ def _define_class(it: Interpreter, node: ast.ClassDef, frame: Frame) -> None:
         )
     cls = Class(frame.module, node)
     frames.assign_name(it, node.name, func(cls), node, frame)
-    inner = Frame(
-        frame.module, frame.module.table.own_scope[node], frame.function, dict(frame.env or {}), frame.context
-    )
+    scope, env = frame.module.table.own_scope[node], dict(frame.env or {})
+    inner = Frame(frame.module, scope, frame.function, env, frame.context, frame.assumed)
     block(it, node.body, inner)
     for name in inner.scope.bindings:
         if inner.env is not None and name in inner.env and any(b.kind != "def" for b in inner.scope.bindings[name]):

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from jaxmigrate.flow.layout import module_names
-from jaxmigrate.flow.layout.model import Given, Loan, Op, SiteCall
+from jaxmigrate.flow.layout.idioms import Kind
+from jaxmigrate.flow.layout.model import Context, Given, Loan, Op, SiteCall
 from jaxmigrate.flow.layout.values import Abstract, Blocker, Group, Method, Tup
 from jaxmigrate.program.modules import Module, Project
 from jaxmigrate.program.scopes import FunctionNode
@@ -20,6 +21,10 @@ class Operations:
     """The expressions that make stacked arrays or take them apart."""
 
     ops: dict[ast.expr, Op] = field(default_factory=dict)
+    noted: dict[ast.expr, Kind] = field(default_factory=dict)  # since somebody looked last
+    does: dict[ast.expr, dict[object, Kind | None]] = field(
+        default_factory=dict
+    )  # what each that a call may be of does
     views: dict[ast.expr, Group] = field(default_factory=dict)  # by what makes them, of buffers that are written into
     twice: set[ast.expr] = field(default_factory=set)
     made_whole: set[ast.expr] = field(default_factory=set)  # that make more than tuples, whose parts may differ
@@ -111,10 +116,11 @@ class Bodies:
     """The functions that run, and what their bodies read when they were last run."""
 
     functions: dict[FunctionNode, Function] = field(default_factory=dict)
-    contexts: dict[FunctionNode, dict[ast.Call | None, bool]] = field(default_factory=dict)  # the calls told apart
+    contexts: dict[FunctionNode, dict[Context | None, bool]] = field(default_factory=dict)  # the calls told apart
     followed_once: dict[FunctionNode, bool] = field(default_factory=dict)
     device: set[FunctionNode] = field(default_factory=set)  # what runs on devices
-    units: dict[ast.AST, dict[ast.Call | None, set[object]]] = field(default_factory=dict)  # what each run has read
+    told: dict[tuple[FunctionNode, Context], dict[str, bool]] = field(default_factory=dict)  # outcomes, by parameter
+    units: dict[ast.AST, dict[Context | None, set[object]]] = field(default_factory=dict)  # what each run has read
     implicit: dict[Function, Class] = field(default_factory=dict)  # those that Python calls, of objects of which class
     runs: int = 0
 

@@ -1,0 +1,300 @@
+"""Flags that decide whether a program maps: a function is followed once for each outcome of those that it asks.
+
+`if use_pmap: state = replicate(state)` at the top of a trainer and `step = pmap(f) if use_pmap else jit(f)` below hold
+together or not at all. Followed at once, the state would be stacked or not, whatever the step is.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from itertools import product
+
+from jaxmigrate.flow.layout.buffers import is_written
+from jaxmigrate.flow.layout.idioms import COUNTS
+from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.model import Assumed, Context, Flag, Frame, Given
+from jaxmigrate.flow.layout.values import Abstract
+from jaxmigrate.flow.map_prefilter import MAPS
+from jaxmigrate.program.library import named
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.once import once
+from jaxmigrate.program.scopes import Binding, Scope, defaults_of, walk
+from jaxmigrate.program.syntax import last_name
+from jaxmigrate.program.trust import Assumption
+from jaxmigrate.program.values import External, Function
+
+MOST_FLAGS = 2  # of a function, which is followed twice as often for each
+STACKING = named("replicates", "splits", "unreplicates", "first", "first-fetched", "prefetches")
+DECIDED = MAPS | {name.rpartition(".")[2] for name in STACKING}
+PROCESSES = named("counting")
+TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.NotEq: ast.Eq,
+    ast.IsNot: ast.Is,
+    ast.LtE: ast.Gt,
+    ast.Lt: ast.GtE,
+}
+SIGNS: dict[type[ast.cmpop], str] = {ast.Eq: "==", ast.Is: "is", ast.Gt: ">", ast.GtE: ">="}
+_FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
+
+
+def runs(it: Interpreter, unit: Module | Function, context: Context | None) -> Iterator[Assumed]:
+    """The outcomes for which a body is followed, each by itself; those without maps first."""
+    node, module = (unit.tree, unit) if isinstance(unit, Module) else (unit.node, unit.module)
+    if node not in _deciding(it):
+        _deciding(it)[node] = [] if isinstance(node, ast.Lambda) else _flags(it, node, module)
+    told = it.bodies.told.get((unit.node, context), {}) if isinstance(unit, Function) and context is not None else {}
+    flags = [flag for flag in _deciding(it)[node] if flag.text not in told]
+    for outcomes in product((False, True), repeat=len(flags)):
+        yield frozenset(zip(flags, outcomes, strict=True))
+
+
+def holds(it: Interpreter, test: ast.expr, frame: Frame) -> bool | None:
+    """Whether a test holds for the outcomes that a body is followed for; None where they do not say."""
+    if not frame.assumed and not frame.told:
+        return None
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            inner = holds(it, operand, frame)
+            return None if inner is None else not inner
+        case ast.BoolOp(op=op, values=values):
+            decisive = isinstance(op, ast.Or)
+            parts = [holds(it, value, frame) for value in values]
+            return decisive if decisive in parts else None if None in parts else not decisive
+    if isinstance(test, ast.Name) and test.id in frame.told and _is_own(test, frame):
+        return frame.told[test.id]
+    found = _flag(it, test, frame.module)
+    if found is None:
+        return None
+    outcome = dict(frame.assumed).get(found[0])
+    return None if outcome is None else outcome is found[1]
+
+
+def lean(it: Interpreter, values: list[Abstract], frame: Frame) -> None:
+    """Has arrays of a body that is followed for some outcomes rest on what is assumed of the flags."""
+    for flag, outcome in frame.assumed:
+        if outcome and not flag.proven:
+            says = f"`{flag.text}` does not change while the program runs"
+            it.lean(values, Assumption("likely", "apart", "", says, flag.module, flag.node))
+
+
+def tell(it: Interpreter, function: Function, given: Given, context: Context, frame: Frame) -> None:
+    """Notes which parameters a call gives the answer of a flag, or a truth value."""
+    names = function.passed_names()
+    found: dict[str, bool] = {}
+    for place, expression in given.places.items():
+        name = place if isinstance(place, str) else names[place] if place < len(names) else ""
+        truth = holds(it, expression, frame)
+        if isinstance(expression, ast.Constant) and isinstance(expression.value, bool):
+            truth = expression.value
+        if name and truth is not None and _is_bound_once(it, function, name):
+            found[name] = truth
+    known = it.bodies.told.setdefault((function.node, context), found)
+    if known and known != found:
+        it.bodies.told[function.node, context] = {}
+        it.bodies.units.get(function.node, {}).pop(context, None)
+        it.changed = True
+
+
+def _is_bound_once(it: Interpreter, function: Function, name: str) -> bool:
+    """Whether a parameter keeps what it is given."""
+    bindings = function.module.table.own_scope[function.node].bindings.get(name, ())
+    return len(bindings) == 1 and ("variable", function.node, name) not in it.scope.rebound
+
+
+def _is_own(name: ast.Name, frame: Frame) -> bool:
+    """Whether a name is a variable of the function that is followed."""
+    scope = frame.module.table.scope_of.get(name)
+    return scope is not None and scope.lookup(name.id) is frame.scope
+
+
+@once
+def _deciding(_it: Interpreter) -> dict[ast.AST, list[Flag]]:
+    """The flags of functions and modules."""
+    return {}
+
+
+def _flags(it: Interpreter, unit: ast.AST, module: Module) -> list[Flag]:
+    """The flags of a body on which it depends whether it maps, those asked most often first."""
+    asked: Counter[Flag] = Counter()
+    deciding: set[Flag] = set()
+    for node in _own(unit):
+        if not isinstance(node, ast.If | ast.IfExp):
+            continue
+        flags = [found[0] for one in _atoms(node.test) if (found := _flag(it, one, module)) is not None]
+        asked.update(flags)
+        if _decides(node, it):
+            deciding.update(flags)
+    return [flag for flag, _ in asked.most_common() if flag in deciding][:MOST_FLAGS]
+
+
+def _own(unit: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a body, without those of functions and classes in it."""
+    waiting = [*ast.iter_child_nodes(unit)]
+    while waiting:
+        node = waiting.pop(0)
+        if not isinstance(node, _FUNCTIONS):
+            yield node
+            waiting += ast.iter_child_nodes(node)
+
+
+def _atoms(test: ast.expr) -> Iterator[ast.expr]:
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            yield from _atoms(operand)
+        case ast.BoolOp(values=values):
+            for value in values:
+                yield from _atoms(value)
+        case _:
+            yield test
+
+
+def _decides(node: ast.If | ast.IfExp, it: Interpreter) -> bool:
+    """Whether one of two ways, and not the other, maps or makes stacked arrays or takes them apart."""
+    sides = [[node.body], [node.orelse]] if isinstance(node, ast.IfExp) else [node.body, node.orelse]
+    found = [any(_maps(one, it) for statement in side for one in walk(statement)) for side in sides]
+    return found[0] is not found[1]
+
+
+def _maps(node: ast.AST, it: Interpreter) -> bool:
+    return node in it.sites or (isinstance(node, ast.Name | ast.Attribute) and last_name(node) in DECIDED)
+
+
+def _flag(it: Interpreter, test: ast.expr, module: Module) -> tuple[Flag, bool] | None:
+    """What a test asks, and whether it holds where that does; None where the answer may change while a body runs."""
+    sense, text = True, ast.unparse(test)
+    operands = [test]
+    if isinstance(test, ast.Compare):
+        if len(test.ops) != 1:
+            return None
+        kind = type(test.ops[0])
+        sense, kind = kind not in TURNED, TURNED.get(kind, kind)
+        if kind not in SIGNS:
+            return None
+        operands = [test.left, *test.comparators]
+        text = f" {SIGNS[kind]} ".join(map(ast.unparse, operands))
+    elif isinstance(test, ast.Name):
+        if not _is_truth(it, test, module):
+            return None
+    elif not isinstance(test, ast.Attribute):
+        return None
+    kept = [_kept(it, one, module) for one in operands]
+    if None in kept or all(isinstance(one, ast.Constant) for one in operands):
+        return None
+    if not all(kept) and not it.trust.likely:
+        return None
+    names = [one for one in ast.walk(test) if isinstance(one, ast.Name)]
+    holders = (module.table.scope_of[one].lookup(one.id) for one in names)
+    owners = tuple(holder.node for holder in holders if holder is not None)
+    return Flag(text, owners, all(kept), module, test), sense
+
+
+def _is_truth(it: Interpreter, name: ast.Name, module: Module) -> bool:
+    """Whether a variable holds a truth value or a setting, and not something whose truth changes with what is in it."""
+    binding = _binding(it, name, module)
+    if binding is None:
+        return False
+    if binding.kind == "param":
+        parameter = binding.node
+        stated = isinstance(parameter, ast.arg) and parameter.annotation is not None
+        if stated and isinstance(parameter, ast.arg) and isinstance(parameter.annotation, ast.Name):
+            return parameter.annotation.id == "bool"
+        function = binding.scope.node
+        defaults = dict(defaults_of(function.args)) if isinstance(function, ast.FunctionDef) else {}
+        default = defaults.get(binding.name)
+        return isinstance(default, ast.Constant) and isinstance(default.value, bool)
+    value = binding.value
+    match value:
+        case ast.Compare() | ast.Attribute() | ast.UnaryOp(op=ast.Not()) | ast.Constant(value=bool()):
+            return True
+    return False
+
+
+def _kept(it: Interpreter, node: ast.expr, module: Module) -> bool | None:
+    """Whether an expression is proven to give the same each time; None where it may not."""
+    match node:
+        case ast.Constant():
+            return True
+        case ast.Name():
+            binding = _binding(it, node, module)
+            if binding is None or is_written(it, node, module):
+                return None
+            return not isinstance(binding.value, ast.Attribute)
+        case ast.Attribute(value=ast.Name() | ast.Attribute() as owner):
+            inner, stores = _kept(it, owner, module), _stored(it).get(node.attr, [])
+            if inner is None or any(stores) or node.attr in _properties(it):
+                return None
+            own = isinstance(owner, ast.Name) and owner.id == "self"
+            return own and len(stores) == 1 and not _reflects(it)
+        case ast.Call(keywords=[]):
+            return True if _counts(it, node, module) else None
+    return None
+
+
+def _counts(it: Interpreter, call: ast.Call, module: Module) -> bool:
+    """Whether a call counts devices or processes: `jax.device_count()`, `len(jax.devices())`."""
+    value = it.resolver.value(call.func, module) if call.func in module.table.scope_of else None
+    name = value.name if isinstance(value, External) else ""
+    match call.args:
+        case []:
+            return name in COUNTS or name in PROCESSES
+        case [ast.Call(args=[], keywords=[]) as inner]:
+            listed = it.resolver.value(inner.func, module) if inner.func in module.table.scope_of else None
+            return name == "builtins.len" and listed in (External("jax.devices"), External("jax.local_devices"))
+    return False
+
+
+def _binding(it: Interpreter, name: ast.Name, module: Module) -> Binding | None:
+    """The one binding of a variable, which nothing makes anew while a body runs."""
+    scope = module.table.scope_of.get(name)
+    holder: Scope | None = scope.lookup(name.id) if scope is not None else None
+    bindings = holder.bindings[name.id] if holder is not None else []
+    if holder is None or holder.kind not in ("function", "module") or len(bindings) != 1:
+        return None
+    key = ("variable", holder.node, name.id)
+    if key in it.scope.rebound or (holder.kind == "module" and name.id in it.scope.of_modules):
+        return None
+    only = bindings[0]
+    if only.kind not in ("param", "assign") or only.path:
+        return None
+    above = module.table.parents.get(only.node)
+    while above is not None and above is not holder.node:
+        if isinstance(above, ast.For | ast.AsyncFor | ast.While):
+            return None
+        above = module.table.parents.get(above)
+    return only
+
+
+@once
+def _stored(it: Interpreter) -> dict[str, list[bool]]:
+    """The attributes that the program sets, each time whether that is not by a method that makes its object."""
+    found: dict[str, list[bool]] = {}
+    for module in it.resolver.project.program:
+        for node in module.nodes:
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del):
+                found.setdefault(node.attr, []).append(not _makes(node, module))
+    return found
+
+
+def _makes(target: ast.Attribute, module: Module) -> bool:
+    """Whether an attribute is set by the `__init__` of its object, once."""
+    function = module.table.function_of(target)
+    own = isinstance(target.value, ast.Name) and target.value.id == "self"
+    parent = module.table.parents.get(module.table.parents.get(target, target))
+    return own and getattr(function, "name", "") == "__init__" and parent is function
+
+
+@once
+def _properties(it: Interpreter) -> frozenset[str]:
+    """The attributes of the program that a method works out when they are read."""
+    scopes = (scope for module in it.resolver.project.program for scope in module.table.own_scope.values())
+    classes = (scope for scope in scopes if scope.kind == "class")
+    return frozenset(name for scope in classes for name, found in scope.bindings.items() if found[0].kind == "def")
+
+
+@once
+def _reflects(it: Interpreter) -> bool:
+    """Whether some module sets attributes by names that are only known when it runs."""
+    names = {"setattr", "__dict__", "__setattr__", "__getattribute__", "vars"}
+    return any(not names.isdisjoint(module.table.named) for module in it.resolver.project.program)
