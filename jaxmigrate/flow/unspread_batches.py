@@ -130,7 +130,7 @@ def _way(node: ast.expr, module: Module, facts: Facts, divided: ast.Call | None,
             return _Way(loader, node, divided) if loader else None
         case ast.Subscript(value=owner, slice=index) if _is_rest(index):
             return _way(owner, module, facts, divided, depth + 1)
-        case ast.Call(func=ast.Attribute(value=owner, attr=method)) if method in OWN or DIVIDES.search(method):
+        case ast.Call(func=ast.Attribute(value=owner, attr=method)) if _is_of_array(node, module, facts):
             if divided is None and method not in OWN:
                 return None
             return _way(owner, module, facts, divided, depth + 1)
@@ -158,6 +158,13 @@ def _of_name(name: ast.Name, module: Module, facts: Facts, divided: ast.Call | N
     if binding.kind != "assign" or binding.value is None or binding.path:
         return None
     return _way(binding.value, module, facts, divided, depth + 1)
+
+
+def _is_of_array(call: ast.Call, module: Module, facts: Facts) -> bool:
+    """Whether what is called is a method of a batch, that keeps or divides it, and no function of a module."""
+    method = last_name(call.func)
+    known = isinstance(facts.resolver.value(call.func, module), External | Function)
+    return not known and (method in OWN or DIVIDES.search(method) is not None)
 
 
 def _is_rest(index: ast.expr) -> bool:

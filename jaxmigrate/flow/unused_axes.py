@@ -14,7 +14,10 @@ from typing import NamedTuple
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.known_axes import known_axes, written_in_specs
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.once import once
 from jaxmigrate.program.passing import passed_by
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.scopes import positional_names
 from jaxmigrate.program.values import Function
 
 PARAMETER = re.compile(r"^(\w+_)?ax(is|es)(_names?)?$")
@@ -51,13 +54,22 @@ def unused_mesh_axes(facts: Facts) -> Iterator[Unused]:
 def passed_axes(facts: Facts) -> Iterator[Unused]:
     """Axes that functions of the program are given by names that nothing in it binds or writes again."""
     known = known_axes(facts.resolver).names
-    for module in facts.modules if known else ():
-        for call in module.table.calls if "ax" in module.text and not module.is_test else ():
-            if any(isinstance(one, ast.Constant) and isinstance(one.value, str) for one in _given(call)):
-                for given in _axes_given(call, module, facts):
-                    axis = str(given.value)
-                    if axis not in known and _times(axis, facts) == 1:
-                        yield Unused(module, given, axis, known)
+    taking = _taking(facts.resolver) if known else frozenset()
+    for module, call in facts.calls(*taking):
+        if module.is_test or not any(isinstance(one, ast.Constant) for one in _given(call)):
+            continue
+        for given in _axes_given(call, module, facts):
+            axis = str(given.value)
+            if axis not in known and _times(axis, facts) == 1:
+                yield Unused(module, given, axis, known)
+
+
+@once
+def _taking(resolver: Resolver) -> frozenset[str]:
+    """The names of the program's functions that are given an axis by its name and put it into specs."""
+    modules = [one for one in resolver.project.program if SPELLS.search(one.text)]
+    functions = (node for one in modules for node in one.table.own_scope if isinstance(node, ast.FunctionDef))
+    return frozenset(one.name for one in functions if any(map(PARAMETER.match, positional_names(one.args))))
 
 
 def _axes_given(call: ast.Call, module: Module, facts: Facts) -> Iterator[ast.Constant]:

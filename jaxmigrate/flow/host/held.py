@@ -9,6 +9,8 @@ from typing import NamedTuple
 from jaxmigrate.program.modules import Module
 
 Key = int | str
+MOST = 8  # sources of one value
+DEEPEST = 3  # parts in one another that are joined
 ANY = "*"  # the key of all elements of a list, and of what a dictionary holds under keys that are not known
 
 
@@ -87,16 +89,16 @@ def joined(values: Iterable[Held]) -> Held:
     return UNKNOWN if found is None else found
 
 
-def join(one: Held, other: Held) -> Held:
-    """What is true of a value that is one of two."""
+def join(one: Held, other: Held, depth: int = DEEPEST) -> Held:
+    """What is true of a value that is one of two; of parts of parts only so far."""
     if one is other or other.nothing:
         return one
     if one.nothing:
         return other
     parts: dict[Key, Held] | None = None
-    if one.parts is not None or other.parts is not None:
+    if depth and (one.parts is not None or other.parts is not None):
         first, second = one.parts or {}, other.parts or {}
-        parts = {key: join(one.part(key), other.part(key)) for key in {**first, **second}}
+        parts = {key: join(one.part(key), other.part(key), depth - 1) for key in {**first, **second}}
     sources = one.sources + tuple(source for source in other.sources if source not in one.sources)
     mixed = one.mixed or other.mixed or {one.axis, other.axis} == {True, False}
     known = other if one.axis is None and one.restored else one
@@ -113,6 +115,3 @@ def join(one: Held, other: Held) -> Held:
         sources[:MOST],
         known.of_copies,
     )
-
-
-MOST = 8  # sources of one value
