@@ -50,7 +50,6 @@ from jaxmigrate.flow.layout.values import (
     Dct,
     Ext,
     Func,
-    Item,
     Method,
     MethodSite,
     Nothing,
@@ -83,7 +82,6 @@ OF_MODULES = named("of-modules")  # not of functions
 IMPORTS = named("imports")
 INSPECTION = named("inspection")
 APPLIED = (Bound, Function, MethodSite, Site)
-MAY_DO_MORE = Stacked.READ_ON_HOST.reason("is given to one of several functions, of which some do something else")
 _UNSEEN = Stacked.PASSED_ON.reason("is passed to a function that fix cannot see")
 
 
@@ -157,29 +155,13 @@ def _called(it: Interpreter, callee: Abstract, given: Given, node: ast.expr, fra
     if len(callee.items) > 1 and not all(read_only_parameters.reads_all(it, item, given) for item in callee.items):
         it.lending.unlent.update(given.places.values())  # what one reads another may keep
         given = replace(given, places={})
-    results = _each(it, callee.in_order(), given, node, frame)
+    results = [_call_item(it, one, given, node, frame) for one in callee.in_order()]
     if isinstance(frame.module.table.parents.get(node), ast.Expr):
         return PLAIN  # nobody looks at it
     result: Abstract = NOTHING
     for one in results:
         result = it.join(result, one, node, frame.module)
     return result
-
-
-def _each(it: Interpreter, items: Sequence[Item], given: Given, node: ast.expr, frame: Frame) -> list[Abstract]:
-    """What each of the things gives that a call may be of.
-
-    An operation that is written in the place of the call would be the end of whatever else it may do.
-    """
-    results: list[Abstract] = []
-    does = it.operations.does.setdefault(node, {})
-    for one in items:
-        it.operations.noted.pop(node, None)
-        results.append(_call_item(it, one, given, node, frame))
-        does[one] = it.operations.noted.get(node) or does.get(one)
-    if it.final and len(set(does.values())) > 1 and node in it.operations.ops:
-        it.changed |= it.operations.ops[node].group.block(Blocker(MAY_DO_MORE, frame.module, node))
-    return results
 
 
 def _call_object(it: Interpreter, owner: Obj, given: Given, node: ast.expr, frame: Frame) -> Abstract:

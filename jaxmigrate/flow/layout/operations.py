@@ -177,7 +177,6 @@ def record(
 ) -> None:
     """Notes an operation; one that stands in code which also runs on devices keeps its arrays stacked."""
     known = it.operations.ops.get(node)
-    it.operations.noted[node] = kind
     if known is not None:
         it.changed |= known.group.unify(group)
     else:

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from jaxmigrate.flow.layout import module_names
-from jaxmigrate.flow.layout.idioms import Kind
 from jaxmigrate.flow.layout.model import Context, Given, Loan, Op, SiteCall
 from jaxmigrate.flow.layout.values import Abstract, Blocker, Group, Method, Tup
 from jaxmigrate.program.modules import Module, Project
@@ -21,10 +20,6 @@ class Operations:
     """The expressions that make stacked arrays or take them apart."""
 
     ops: dict[ast.expr, Op] = field(default_factory=dict)
-    noted: dict[ast.expr, Kind] = field(default_factory=dict)  # since somebody looked last
-    does: dict[ast.expr, dict[object, Kind | None]] = field(
-        default_factory=dict
-    )  # what each that a call may be of does
     views: dict[ast.expr, Group] = field(default_factory=dict)  # by what makes them, of buffers that are written into
     twice: set[ast.expr] = field(default_factory=set)
     made_whole: set[ast.expr] = field(default_factory=set)  # that make more than tuples, whose parts may differ
