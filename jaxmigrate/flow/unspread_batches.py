@@ -20,7 +20,7 @@ from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import External, Function
 
-DEEPEST = 12
+DEEPEST = 9
 DIVIDES = re.compile(
     r"shard|reshape|rearrange|split|device|prefetch|distribut|replicat|pmap|stack|broadcast|n_dev|leading|expand_dims|\[None"
 )

@@ -14,9 +14,9 @@ from jaxmigrate.program.scopes import positional_names
 from jaxmigrate.program.values import Class, Function
 from jaxmigrate.records import made, record
 
-DEEPEST = 6  # functions in one another
-RUNS = 6  # of one function
-STEPS = 60_000  # expressions of a whole run
+DEEPEST = 5  # functions in one another
+RUNS = 3  # of one function
+STEPS = 30_000  # expressions of a whole run
 LARGEST = 300  # statements of a function's own block
 
 
