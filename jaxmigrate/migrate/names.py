@@ -26,7 +26,7 @@ class FileNames:
     def __init__(self, module: Module, released: Collection[str] = (), starred: Collection[str] = ()) -> None:
         """`released` are names of imports that nothing uses any more, `starred` those that star imports bring."""
         self.module = module
-        self.taken = {*used_names(module), *starred} - set(released)
+        self.taken = {*used_names(module), *starred} - (set(released) - _inner_names(module))
         self._used = frozenset(self.taken)  # before new code takes any
         self._known: dict[str, str] = {}
         self._new: set[str] = set()  # names that new code binds at the file's top
@@ -143,6 +143,12 @@ def names_in(nodes: Sequence[ast.AST]) -> Iterator[ast.Name]:
     """The names that some expressions read."""
     for node in nodes:
         yield from (n for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+
+
+def _inner_names(module: Module) -> set[str]:
+    """The names that functions and classes of a module bind, which hide those of the module in them."""
+    root = module.table.root
+    return {name for scope in module.table.own_scope.values() if scope is not root for name in scope.bindings}
 
 
 def _is_import_or_text(statement: ast.stmt) -> bool:

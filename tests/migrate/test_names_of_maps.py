@@ -83,3 +83,29 @@ def test_a_main_of_a_library_is_no_main_of_the_project(*, is_own: bool) -> None:
     after = fix_files(before | own)["main.py"]
     assert ("    sharded_map = jax.shard_map(" in after or "jax.jit(\n        jax.shard_map(" in after) is not is_own
     assert ("(*args)" in after) is is_own
+
+
+HIDDEN = """
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+from flax.training import common_utils
+from flax.training.common_utils import shard
+
+p_step = jax.pmap(lambda w, x: w + jax.lax.psum(x.sum(), "b"), axis_name="b")
+X = np.ones((16, 3), np.float32)
+
+def one(x, shard=None):
+    return jax_utils.unreplicate(p_step(jax_utils.replicate(jnp.ones(2)), common_utils.shard(x)))
+
+def main():
+    return one(X), jax_utils.unreplicate(p_step(jax_utils.replicate(jnp.ones(2)), shard(X)))
+"""
+
+
+def test_a_written_function_has_no_name_that_a_parameter_hides() -> None:
+    after = fix_files({"main.py": HIDDEN}, "auto")
+    assert "common_utils" not in after["main.py"]
+    found = run([Program("hidden", HIDDEN, after["main.py"])])
+    assert [(one.verdict, one.text) for one in found] == [("agrees", "")]
