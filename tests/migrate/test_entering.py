@@ -142,3 +142,48 @@ def test_what_is_made_for_a_call_is_laid_out_there(use: str, out: str, *, is_ent
     assert ("host_local(" not in text) is is_entering
     shown = ("shard(batch, ", "shard(batch.x, ", "shard(next(batches), ", "shard(x, ", "shard(batch['x'], ")
     assert any(one in text for one in shown) is is_entering
+
+
+SEVERAL = """
+import sys
+import jax
+import jax.numpy as jnp
+import numpy as np
+import library
+from flax import jax_utils
+
+many = "many" in sys.argv
+rank = jax.process_index()
+
+
+def one(w, batch):
+    return (batch @ w).mean()
+
+
+def mapped(w, batch):
+    return jax.lax.pmean((batch @ w).mean(), "i")
+
+
+def evaluate(step, w, batches):
+    for batch in batches:
+        print(np.asarray(step(w, batch)))
+
+
+p_mapped = jax.pmap(mapped, "i")
+w = jax_utils.replicate(jnp.ones(3))
+"""
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "evaluate(p_mapped if many else jax.jit(one), w, library.batches(rank))",
+        "evaluate(p_mapped, w, library.batches(rank))\nevaluate(jax.jit(one), jnp.ones(3), library.batches(rank))",
+        "evaluate(p_mapped, w, library.batches(rank))\nevaluate(library.step, w, library.batches(rank))",
+        "step = p_mapped if many else one\nfor batch in library.batches(rank):\n    step(w, batch)",
+    ],
+)
+def test_calls_that_may_be_of_another_function_give_what_they_gave(use: str) -> None:
+    text = fix_files({"main.py": f"{SEVERAL}{use}\n"}, "auto")["main.py"]
+    assert "jax.shard_map" in text
+    assert "shard(batch" not in text

@@ -15,7 +15,7 @@ from jaxmigrate.flow.layout.choices import Choice, Layouts, OpChoice, SiteChoice
 from jaxmigrate.flow.layout.groups import Groups
 from jaxmigrate.flow.layout.idioms import Kind
 from jaxmigrate.flow.layout.model import Op, SiteCall
-from jaxmigrate.flow.layout.values import Group
+from jaxmigrate.flow.layout.values import Func, Group, Site
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.syntax import has_stars
 
@@ -87,6 +87,8 @@ class _Entering:
             return None
         if node in it.wrappers.padded_calls:
             return self._padded(call)
+        if node in it.maps.unmapped:
+            return None  # it may be of another function, which takes what it is given as it is
         if isinstance(node.func, ast.Attribute) and node.func.attr in STAGES:
             return None
         places = call.places
@@ -114,6 +116,9 @@ class _Entering:
         if not isinstance(step, ast.Name) or (any(map(_is_local, choice.outputs)) and not choice.whole):
             return None
         known = self.groups.it
+        padded = known.wrappers.padded.get(made)
+        if not isinstance(padded, Func) or not all(isinstance(one, Site) for one in padded.items):
+            return None
         function = mapped_bodies.mapped_function(known, call.site)
         names = mapped_bodies.parameters(known, call.site, function, len(local)) if function is not None else {}
         said = [names.get(i, f"arg{i}") for i in range(len(local))]
