@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import Literal, TypeAlias, cast
 
 from jaxmigrate.program.arguments import call_arguments
+from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.collectives import PMAP
 from jaxmigrate.program.combined import PARTIALS, canonical
 from jaxmigrate.program.library import named
@@ -27,6 +28,7 @@ from jaxmigrate.program.values import (
     External,
     Function,
     ModuleValue,
+    Parameter,
     Partial,
     Value,
     Values,
@@ -294,6 +296,9 @@ def axis_of(site: MappedSite, resolver: Resolver) -> Value | None:
         return UNKNOWN if site.is_open else None
     values = resolver.argument_values(argument)
     value = values[0] if len(values) == 1 else UNKNOWN
+    if isinstance(value, Parameter):
+        passed = callers_of(resolver).passed(value)  # `def make(lr, axis_name="batch")`, where all calls leave it so
+        value = passed[0] if len(passed) == 1 else value
     return None if value == Constant(None) else value
 
 
