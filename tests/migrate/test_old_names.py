@@ -428,3 +428,31 @@ def test_names_that_the_program_sets_itself_stay() -> None:
     assert "jax.tree_leaves(" not in after
     shimless = fix_files({"main.py": SHIMS["main.py"].replace("import compat", "")})["main.py"]
     assert "jax.tree_map(" not in shimless
+
+
+CALLED_BACK = """
+import jax
+from jax.experimental import host_callback as hcb
+
+seen = []
+
+
+def count(x):
+    seen.append(float(x))
+    return x + len(seen)
+
+
+@jax.jit
+def f(x):
+    a = hcb.call(count, x, result_shape=x)
+    return a, hcb.call(count, a, result_shape=x)
+"""
+
+
+def test_calls_of_the_host_keep_their_order_where_one_device_makes_them() -> None:
+    assert "ordered=True" in fix_files({"main.py": CALLED_BACK})["main.py"]
+    for more in ("g = jax.vmap(f)\n", "g = jax.pmap(lambda x: f(x))\n"):
+        assert (
+            "ordered=True"
+            not in fix_files({"main.py": CALLED_BACK, "other.py": f"import jax\nfrom main import f\n{more}"})["main.py"]
+        )

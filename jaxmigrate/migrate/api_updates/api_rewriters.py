@@ -54,7 +54,11 @@ def subjects(
     pjit = Subject(lambda use: pjits.reason(use, resolver, texts, stays), pjits.apply)
     put = Subject(_always, arrays.put_keys, arrays.put_name)
     batches = Batches(texts)
-    call_back = Subject(lambda use: callbacks.reason(use, batches), callbacks.apply, callbacks.name)
+    call_back = Subject(
+        lambda use: callbacks.reason(use, batches),
+        callbacks.apply,
+        lambda desk, use: callbacks.name(desk, use, batches),
+    )
     return {
         shard_maps.OLD: _shard_map(maps, resolver, era, texts),
         **dict.fromkeys(pjits.NAMES, pjit),

@@ -19,6 +19,10 @@ from jaxmigrate.program.syntax import has_stars
 HOME = "jax.experimental.host_callback"
 BARRIER = f"{HOME}.barrier_wait"
 OPTIONS = {f"{HOME}.call": {"result_shape"}, f"{HOME}.id_tap": {"result"}, f"{HOME}.id_print": set[str]()}
+UNORDERED = (  # where ordered callbacks raise: several devices, rows of a batch, derivatives of one's own
+    *("pmap", "vmap", "xmap", "shard_map", "pjit", "Mesh", "Sharding"),
+    *("checkpoint", "remat", "custom_jvp", "custom_vjp", "custom_gradient"),
+)
 SELDOM = {"tap_with_device", "call_with_device", "device_index", "output_stream", "threshold"}
 NAMES = {f"{HOME}.call": "_call_host", f"{HOME}.id_tap": "_tap", f"{HOME}.id_print": "_print_value"}
 
@@ -54,23 +58,27 @@ def apply(desk: RewriteContext, use: OldReference) -> None:
         rename_keyword(desk, call, old, "function")
 
 
-def name(desk: RewriteContext, use: OldReference) -> str | None:
+def name(desk: RewriteContext, use: OldReference, batches: Batches) -> str | None:
     """The helper that takes the place of a function, written out for the file."""
     jax, numpy = desk.name_of("jax", use.node), desk.imported_name("numpy", use.node)
     if jax is None or numpy is None:
         return None
     if use.row.name == f"{HOME}.call":
         io_callback = desk.imported_name("jax.experimental.io_callback", use.node)
-        return desk.helper(NAMES[use.row.name], _call(jax, numpy, str(io_callback)), use.node)
+        in_order = not any(batches.texts.mention(word) for word in UNORDERED)
+        return desk.helper(NAMES[use.row.name], _call(jax, numpy, str(io_callback), in_order), use.node)
     lines = _tap(jax, numpy) if use.row.name == f"{HOME}.id_tap" else _print(jax, numpy)
     return desk.helper(NAMES[use.row.name], lines, use.node)
 
 
-def _call(jax: str, numpy: str, io_callback: str) -> list[str]:
+def _call(jax: str, numpy: str, io_callback: str, in_order: bool) -> list[str]:
+    """The helper; `host_callback` ran calls in the order of the program, which one device alone can keep."""
+    more = ", ordered=True" if in_order else ""
     return [
         "def _call_host(function, arg, result_shape=None):",
         '    """Calls a function on the host with NumPy arrays."""',
-        f"    return {io_callback}(lambda arg: function({jax}.tree.map({numpy}.asarray, arg)), result_shape, arg)",
+        f"    on_host = lambda arg: function({jax}.tree.map({numpy}.asarray, arg))",
+        f"    return {io_callback}(on_host, result_shape, arg{more})",
     ]
 
 
