@@ -8,10 +8,9 @@ from dataclasses import replace
 
 from jaxmigrate.flow.layout import (
     attributes,
-    classes,
+    constructing,
     containers,
     devices,
-    frames,
     implicit_methods,
     jaxline,
     library,
@@ -19,15 +18,13 @@ from jaxmigrate.flow.layout import (
     mapped_bodies,
     methods,
     monkeypatching,
-    named_functions,
-    objects,
     observing,
     operations,
     outcomes,
     padding,
-    projections,
     read_only_copies,
     read_only_parameters,
+    reflection,
     remade_tuples,
     spreading,
     trusting,
@@ -35,7 +32,6 @@ from jaxmigrate.flow.layout import (
 )
 from jaxmigrate.flow.layout.causes import Reason, Stacked
 from jaxmigrate.flow.layout.idioms import Idiom
-from jaxmigrate.flow.layout.inspection import asks_for_places
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Context, Frame, Given, blocker_at
 from jaxmigrate.flow.layout.shape_texts import is_none
@@ -55,7 +51,6 @@ from jaxmigrate.flow.layout.values import (
     Nothing,
     Obj,
     Padded,
-    Plain,
     Ref,
     Remedy,
     Seq,
@@ -71,16 +66,11 @@ from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.passing import passed, taken_by_name
 from jaxmigrate.program.scopes import all_parameters, defaults_of, positional_names
-from jaxmigrate.program.trust import Assumption
-from jaxmigrate.program.values import Class, Function, Instance
+from jaxmigrate.program.values import Class, Function
 
 PARTIALS = named("partial")  # and no partialmethod, which binds the object before it
 DEEPEST_PARTIAL = 3
-REFLECTION = named("reflection")
 RUNS_MAIN = named("runs-main")
-OF_MODULES = named("of-modules")  # not of functions
-IMPORTS = named("imports")
-INSPECTION = named("inspection")
 APPLIED = (Bound, Function, MethodSite, Site)
 _UNSEEN = Stacked.PASSED_ON.reason("is passed to a function that fix cannot see")
 
@@ -187,7 +177,7 @@ def _call_item(it: Interpreter, one: object, given: Given, node: ast.expr, frame
         case MethodSite():
             return methods.call(it, one, given, node, frame)
         case Class():
-            return construct(it, one, given, node, frame)
+            return constructing.construct(it, one, given, node, frame)
         case Obj():
             return _call_object(it, one, given, node, frame)
         case Ext(name=name):
@@ -410,65 +400,6 @@ def _defaults(
             give(name, PLAIN)
 
 
-def construct(it: Interpreter, cls: Class, given: Given, node: ast.expr, frame: Frame) -> Abstract:
-    """Makes an object: a tree of arrays, or one whose attributes are followed by class."""
-    it.join_module(cls.module)
-    if classes.is_pytree(it, cls):
-        return _record(it, cls, given, node, frame)
-    owner = Obj(cls)
-    for one in it.resolver.lineage(cls):
-        for binding in one.module.table.own_scope[one.node].bindings.get("__init__", []):
-            if isinstance(binding.node, ast.FunctionDef):
-                call_function(it, Function(one.module, binding.node, Instance(cls)), given, node, frame)
-                return owner
-    if given.positional or given.named:
-        _dataclass_fields(it, cls, given, node, frame)
-    return owner
-
-
-def _record(it: Interpreter, cls: Class, given: Given, node: ast.expr, frame: Frame) -> Abstract:
-    """A tree of arrays with fields: each holds what it is given, where that can be told."""
-    values = given.everything()
-    awaited = any(isinstance(value, Nothing) and not value.none for value in values) and not it.final
-    held_functions = [value for value in values if isinstance(value, Func)]
-    if held_functions:
-        made = named_functions.tuple_of(it, cls, given)
-        if made is not None:
-            return NOTHING if awaited else made
-        it.block_all(held_functions, named_functions.UNSEEN, node, frame.module)
-    if not any(map(is_tracked, values)):
-        return NOTHING if awaited else Plain(cls)
-    names = it.resolver.declared_fields(cls)
-    own = any("__init__" in one.module.table.own_scope[one.node].bindings for one in it.resolver.lineage(cls))
-    if own or given.open or len(given.positional) > len(names) or not set(given.named) <= set(names):
-        return projections.one_group(it, values, node, frame)
-    named = {**dict(zip(names, given.positional, strict=False)), **given.named}
-    held = {name: value for name, value in named.items() if not isinstance(value, Func)}
-    it.note_record(node, cls)
-    held |= {name: PLAIN for name in objects.holding_defaults(it, cls) if name not in named}
-    return projections.with_fields(it, Ref(it.joined_group("record", node)), held, node, frame)
-
-
-def _dataclass_fields(it: Interpreter, cls: Class, given: Given, node: ast.expr, frame: Frame) -> None:
-    """The generated constructor of a dataclass; of anything else what it does is not known."""
-    annotated = [s.target.id for s in cls.node.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)]
-    marks = {ast.unparse(d.func if isinstance(d, ast.Call) else d) for d in cls.node.decorator_list}
-    is_record = any(mark.rpartition(".")[2] == "dataclass" for mark in marks) and len(given.positional) <= len(
-        annotated
-    )
-    if not is_record or given.open or len(it.resolver.lineage(cls)) > 1 or classes.foreign_base(it, cls):
-        it.block_all(
-            given.everything(),
-            Stacked.PASSED_ON.reason("is passed to a constructor that fix cannot follow"),
-            node,
-            frame.module,
-        )
-        return
-    values = dict(zip(annotated, given.positional, strict=False)) | dict(given.named)
-    for name, value in values.items():
-        it.set_attribute(cls, name, value, node, frame.module)
-
-
 # Libraries
 
 
@@ -476,8 +407,8 @@ def call_external(it: Interpreter, name: str, given: Given, node: ast.expr, fram
     """Calls something outside of the project."""
     if name in PARTIALS and given.positional and isinstance(node, ast.Call):
         return _bind_partial(it, given, node, frame)
-    if name != "builtins.vars" or not _is_of_object(given):
-        _note_reflection(it, name, node, frame)
+    if name != "builtins.vars" or not reflection.is_of_object(given):
+        reflection.note(it, name, node, frame)
     monkeypatching.note_call(it, name, given, node, frame)
     if mapped.note_compiled_call(it, name, given):
         return given.positional[0]
@@ -560,67 +491,6 @@ def _bind_partial(it: Interpreter, given: Given, node: ast.Call, frame: Frame) -
     if isinstance(inner, Nothing) and not it.final:
         return NOTHING  # of a function that has not been followed yet
     return func(Bound(node)) if isinstance(inner, Func) else PLAIN
-
-
-def _is_of_object(given: Given) -> bool:
-    """Whether `vars(x)` is of what has attributes of its own; a module in sight, and a class, are functions' values.
-
-    A module that is not in sight was reached by what is itself a reflection. A class without methods, as settings are
-    kept in, leads to no code either.
-    """
-    if len(given.positional) != 1 or given.open:
-        return False
-    value = given.positional[0]
-    return not isinstance(value, Func) or all(isinstance(one, Class) and _is_table(one) for one in value.items)
-
-
-def _is_table(cls: Class) -> bool:
-    """Whether all that a class says are names and annotated values that nothing calls."""
-    node = cls.node
-    plain = not (node.bases or node.keywords or node.decorator_list)
-    return plain and all(
-        isinstance(one, ast.Assign | ast.AnnAssign | ast.Pass) or isinstance(getattr(one, "value", None), ast.Constant)
-        for one in node.body
-    )
-
-
-def _note_reflection(it: Interpreter, name: str, node: ast.expr, frame: Frame) -> None:
-    """Notes a call that reaches variables by name, or looks at how the program runs."""
-    if name in INSPECTION and not asks_for_places(node, frame.module, it.idioms):
-        it.blockers.beyond.setdefault(
-            node,
-            blocker_at(
-                Stacked.REACHABLE.reason(
-                    f"may be read or changed through {name}", "may be read or changed through an attribute"
-                ),
-                node,
-                frame,
-            ),
-        )
-    if name in IMPORTS and it.trust.likely:
-        says = f"the module that `{ast.unparse(node)}` gives does not use the arrays of this program"
-        it.assumed.imports.setdefault(node, Assumption("likely", "apart", "", says, frame.module, node))
-    elif name in REFLECTION:
-        it.blockers.reflections[node] = blocker_at(
-            Stacked.REACHABLE.reason(
-                f"may be read or changed through {name.rpartition('.')[2]}()",
-                "may be read or changed through an attribute",
-            ),
-            node,
-            frame,
-        )
-        frames.capture_unnamed(it, frame)
-        if name in OF_MODULES:
-            it.blockers.of_modules.add(node)
-        if frame.scope.kind == "module" or name not in OF_MODULES:
-            it.block_all(
-                (frame.env or {}).values(),
-                Stacked.REACHABLE.reason(
-                    f"may be read or changed through {name}()", "may be read or changed through an attribute"
-                ),
-                node,
-                frame.module,
-            )
 
 
 def _either_bound(
