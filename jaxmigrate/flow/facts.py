@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from jaxmigrate.findings import Finding, Note
+from jaxmigrate.flow.alternatives import alternatives
 from jaxmigrate.flow.axes import AxisUse, AxisWalk, Step, as_argument, may_be_mapped, shown, walk_axes, walk_jits
 from jaxmigrate.flow.axis_values import map_axes
 from jaxmigrate.flow.device_axis import Axis, DeviceAxes
@@ -551,18 +552,6 @@ def _results_of(found: DeviceMap) -> int | None:
     returns = [one for one in returned_by(found.function.node) if one is not None]
     numbers = {len(one.elts) if isinstance(one, ast.Tuple) else None for one in returns}
     return numbers.pop() if len(numbers) == 1 else None
-
-
-def alternatives(operands: Sequence[Value]) -> list[Value]:
-    """The functions of one name that the two ways of a condition define; nothing where others are meant."""
-    if len(operands) != 2 or not all(isinstance(one, Function) for one in operands):
-        return []
-    first, second = (one for one in operands if isinstance(one, Function))
-    parents = first.module.table.parents
-    one, other = parents.get(first.node), parents.get(second.node)
-    if one is not other or not isinstance(one, ast.If):
-        return []
-    return [*operands] if (first.node in one.body) is not (second.node in one.body) else []
 
 
 def wrapped_at_times(operands: Sequence[Value], resolver: Resolver) -> Value | None:

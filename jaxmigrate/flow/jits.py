@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from jaxmigrate.flow.alternatives import alternatives
 from jaxmigrate.flow.counts import parameters_without
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.mapped_calls import JITS
@@ -72,9 +73,7 @@ _STATIC = ("static_argnums", "static_argnames")
 def sharded_jits(facts: Facts) -> Iterator[Jitted]:
     """Every jit with shardings of a function in sight."""
     for made in made_with_shardings(facts):
-        found = _jitted(made, facts.resolver)
-        if found is not None:
-            yield found
+        yield from _jitted(made, facts.resolver)
 
 
 def made_with_shardings(facts: Facts) -> Iterator[Application]:
@@ -153,14 +152,16 @@ def _written(one: Argument, resolver: Resolver) -> list[Argument] | None:
     return None if found is None else [Argument(one.keyword, expression, home) for expression, home in found]
 
 
-def _jitted(made: Application, resolver: Resolver) -> Jitted | None:
+def _jitted(made: Application, resolver: Resolver) -> Iterator[Jitted]:
+    """A jit of a function, or of each that it may be given."""
     if not isinstance(made.callee, External) or made.callee.name not in JITS:
-        return None
+        return
     mapped = argument(made.arguments, 0, "fun")
     values = resolver.argument_values(mapped) if mapped is not None else ()
-    value = values[0] if len(values) == 1 else None
-    inner = value.callee if isinstance(value, Partial) else value
-    return Jitted(made, inner, value) if value is not None and isinstance(inner, Function) else None
+    for value in values if len(values) == 1 else alternatives(values):
+        inner = value.callee if isinstance(value, Partial) else value
+        if isinstance(inner, Function):
+            yield Jitted(made, inner, value)
 
 
 def spec_in(node: ast.expr, module: Module, resolver: Resolver, depth: int = 0) -> tuple[ast.expr, Module]:

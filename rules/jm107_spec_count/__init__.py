@@ -24,7 +24,7 @@ RANGE = tuple[int, int]
 def check(facts: Facts) -> Iterator[Finding]:
     """Tuples that no call of the function can match, be they for its arguments or for its results."""
     told: set[tuple[str, int]] = set()
-    for finding in _of_maps(facts):
+    for finding in dict.fromkeys(_of_maps(facts)):  # of several functions one map may be of
         told.add((finding.path, finding.line))
         yield finding
     for given, message in unlike_calls(facts):
@@ -32,7 +32,7 @@ def check(facts: Facts) -> Iterator[Finding]:
             if (finding.path, finding.line) not in told:
                 told.add((finding.path, finding.line))
                 yield finding
-    yield from _of_jits(facts)
+    yield from dict.fromkeys(_of_jits(facts))
     yield from _of_vmaps(facts)
 
 

@@ -78,7 +78,7 @@ def program(
 
 OF_CLASS = """\
 class Trainer:
-    def __init__(self, multi):
+    def __init__(self, multi: bool):
         self.multi = multi
         {more}
 
@@ -161,6 +161,22 @@ CHANGES = {
         between="pass",
         first="n = n",
         calls="RESULT = train(np.array(1)), train(np.array(0))\n",
+    ),
+    "list in an attribute": {
+        "main.py": MAIN
+        + OF_CLASS.replace("self.multi", "self.done")
+        .replace("Trainer(True).train(), Trainer(False).train()", "Trainer([1]).train(), Trainer([]).train()")
+        .replace("multi: bool", "multi")
+        .format(more="pass", between="w = w if self.done else jnp.asarray(w)")
+    },
+    "lists compared": program(
+        "done != none", "done, none", between="done.append(1)", calls="RESULT = train([1], [])\n"
+    ),
+    "number compared as its class says": program(
+        "count > 1",
+        "count",
+        above="class Count(int):\n    def __gt__(self, other):\n        return True\n\n\n",
+        calls="RESULT = train(Count(0))\n",
     ),
     "attribute set later": {"main.py": MAIN + OF_CLASS.format(more="pass", between="self.multi = self.multi")},
     "setting that changes": program(

@@ -7,6 +7,7 @@ together or not at all. Followed at once, the state would be stacked or not, wha
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import product
@@ -36,6 +37,8 @@ TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.GtE,
 }
 SIGNS: dict[type[ast.cmpop], str] = {ast.Eq: "==", ast.Is: "is", ast.Gt: ">", ast.GtE: ">="}
+COMPARING = frozenset({"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"})
+FLAG = re.compile(r"pmap|multi|distribut|parallel|replicat|shard|tpu|gpu|^(use|is|do|enable|should)_|(^|_)(on|off)$")
 _FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
 
 
@@ -170,45 +173,61 @@ def _flag(it: Interpreter, test: ast.expr, module: Module) -> tuple[Flag, bool] 
             return None
         kind = type(test.ops[0])
         sense, kind = kind not in TURNED, TURNED.get(kind, kind)
-        if kind not in SIGNS:
+        if kind not in SIGNS or (kind is not ast.Is and not COMPARING.isdisjoint(_methods(it))):
             return None
         operands = [test.left, *test.comparators]
         text = f" {SIGNS[kind]} ".join(map(ast.unparse, operands))
-    elif isinstance(test, ast.Name):
-        if not _is_truth(it, test, module):
-            return None
-    elif not isinstance(test, ast.Attribute):
+        if not any(isinstance(one, ast.Constant | ast.Call) for one in operands):
+            return None  # of what is in two lists, say
+    elif not isinstance(test, ast.Name | ast.Attribute):
+        return None
+    truth = True if isinstance(test, ast.Compare) else _is_truth(it, test, module)
+    if truth is None:
         return None
     kept = [_kept(it, one, module) for one in operands]
     if None in kept or all(isinstance(one, ast.Constant) for one in operands):
         return None
-    if not all(kept) and not it.trust.likely:
+    proven = truth and all(kept)
+    if not proven and not it.trust.likely:
         return None
     names = [one for one in ast.walk(test) if isinstance(one, ast.Name)]
     holders = (module.table.scope_of[one].lookup(one.id) for one in names)
     owners = tuple(holder.node for holder in holders if holder is not None)
-    return Flag(text, owners, all(kept), module, test), sense
+    return Flag(text, owners, proven, module, test), sense
 
 
-def _is_truth(it: Interpreter, name: ast.Name, module: Module) -> bool:
-    """Whether a variable holds a truth value or a setting, and not something whose truth changes with what is in it."""
-    binding = _binding(it, name, module)
-    if binding is None:
-        return False
-    if binding.kind == "param":
-        parameter = binding.node
-        stated = isinstance(parameter, ast.arg) and parameter.annotation is not None
-        if stated and isinstance(parameter, ast.arg) and isinstance(parameter.annotation, ast.Name):
-            return parameter.annotation.id == "bool"
-        function = binding.scope.node
-        defaults = dict(defaults_of(function.args)) if isinstance(function, ast.FunctionDef) else {}
-        default = defaults.get(binding.name)
-        return isinstance(default, ast.Constant) and isinstance(default.value, bool)
-    value = binding.value
-    match value:
-        case ast.Compare() | ast.Attribute() | ast.UnaryOp(op=ast.Not()) | ast.Constant(value=bool()):
+def _is_truth(it: Interpreter, node: ast.expr, module: Module) -> bool | None:
+    """Whether an expression is proven to be a truth value, whose own truth never changes; None where it may be none.
+
+    What has the name of a flag is likely to be one.
+    """
+    match node:
+        case ast.Compare() | ast.UnaryOp(op=ast.Not()) | ast.Constant(value=bool()):
             return True
-    return False
+        case ast.Attribute(attr=name):
+            stores = _stored(it).get(name, [])
+            values = [(_value_of(one, where), where) for one, where in stores]
+            if values and all(value is not None and _is_truth(it, value, where) for value, where in values):
+                return True
+            return False if FLAG.search(name.lower()) else None
+        case ast.Name():
+            binding = _binding(it, node, module)
+            if binding is None:
+                return None
+            if binding.kind == "param":
+                return True if _is_flag(binding) else None
+            return _is_truth(it, binding.value, module) if binding.value is not None else None
+    return None
+
+
+def _is_flag(parameter: Binding) -> bool:
+    """Whether a parameter is said to be True or False, or is by default."""
+    node, function = parameter.node, parameter.scope.node
+    if isinstance(node, ast.arg) and isinstance(node.annotation, ast.Name):
+        return node.annotation.id == "bool"
+    defaults = dict(defaults_of(function.args)) if isinstance(function, ast.FunctionDef) else {}
+    default = defaults.get(parameter.name)
+    return isinstance(default, ast.Constant) and isinstance(default.value, bool)
 
 
 def _kept(it: Interpreter, node: ast.expr, module: Module) -> bool | None:
@@ -223,7 +242,8 @@ def _kept(it: Interpreter, node: ast.expr, module: Module) -> bool | None:
             return not isinstance(binding.value, ast.Attribute)
         case ast.Attribute(value=ast.Name() | ast.Attribute() as owner):
             inner, stores = _kept(it, owner, module), _stored(it).get(node.attr, [])
-            if inner is None or any(stores) or node.attr in _properties(it):
+            set_later = any(not _makes(one, where) for one, where in stores)
+            if inner is None or set_later or node.attr in _methods(it) or is_written(it, node, module):
                 return None
             own = isinstance(owner, ast.Name) and owner.id == "self"
             return own and len(stores) == 1 and not _reflects(it)
@@ -267,13 +287,13 @@ def _binding(it: Interpreter, name: ast.Name, module: Module) -> Binding | None:
 
 
 @once
-def _stored(it: Interpreter) -> dict[str, list[bool]]:
-    """The attributes that the program sets, each time whether that is not by a method that makes its object."""
-    found: dict[str, list[bool]] = {}
+def _stored(it: Interpreter) -> dict[str, list[tuple[ast.Attribute, Module]]]:
+    """The attributes that the program sets or deletes, by name."""
+    found: dict[str, list[tuple[ast.Attribute, Module]]] = {}
     for module in it.resolver.project.program:
         for node in module.nodes:
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del):
-                found.setdefault(node.attr, []).append(not _makes(node, module))
+                found.setdefault(node.attr, []).append((node, module))
     return found
 
 
@@ -285,9 +305,15 @@ def _makes(target: ast.Attribute, module: Module) -> bool:
     return own and getattr(function, "name", "") == "__init__" and parent is function
 
 
+def _value_of(target: ast.Attribute, module: Module) -> ast.expr | None:
+    """What an attribute is set to, if that is written beside it."""
+    parent = module.table.parents.get(target)
+    return parent.value if isinstance(parent, ast.Assign | ast.AnnAssign) else None
+
+
 @once
-def _properties(it: Interpreter) -> frozenset[str]:
-    """The attributes of the program that a method works out when they are read."""
+def _methods(it: Interpreter) -> frozenset[str]:
+    """The methods of the program's classes, of which some are read as attributes are, and others compare."""
     scopes = (scope for module in it.resolver.project.program for scope in module.table.own_scope.values())
     classes = (scope for scope in scopes if scope.kind == "class")
     return frozenset(name for scope in classes for name, found in scope.bindings.items() if found[0].kind == "def")
