@@ -9,7 +9,7 @@ from typing import NamedTuple
 from jaxmigrate.program.modules import Module
 
 Key = int | str
-MOST = 8  # sources of one value
+MOST = 8  # sources of one value, and parts of one that are taken together
 DEEPEST = 3  # parts in one another that are joined
 ANY = "*"  # the key of all elements of a list, and of what a dictionary holds under keys that are not known
 
@@ -64,8 +64,8 @@ class Held(NamedTuple):
         return Held(*known, mixed=self.mixed, sources=deeper, of_copies=self.of_copies)
 
     def element(self) -> Held:
-        """Any one of what a list holds."""
-        return joined(self.parts.values()) if self.parts else UNKNOWN
+        """Any one of what a list holds; of many, nothing is known of all."""
+        return joined(self.parts.values()) if self.parts and len(self.parts) <= MOST else UNKNOWN
 
     def with_part(self, key: Key, held: Held) -> Held:
         """The same value with another part."""
