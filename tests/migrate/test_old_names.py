@@ -456,3 +456,22 @@ def test_calls_of_the_host_keep_their_order_where_one_device_makes_them() -> Non
             "ordered=True"
             not in fix_files({"main.py": CALLED_BACK, "other.py": f"import jax\nfrom main import f\n{more}"})["main.py"]
         )
+
+
+MESHES = """
+import numpy as np
+from jax.sharding import Mesh
+
+import steps
+
+mesh = Mesh(np.array(jax.devices()), ("x",))
+with mesh:
+    RESULT = steps.step(np.ones((8, 2)))
+"""
+STEPS = "import jax\n\nstep = jax.pmap(lambda x: jax.lax.pmean(x, 'b'), axis_name='b')\n"
+
+
+def test_a_mesh_within_which_a_pmap_may_be_called_is_entered_as_before() -> None:
+    files = {"main.py": f"import jax{MESHES}", "steps.py": STEPS}
+    assert "with mesh:" in fix_files(files)["main.py"]
+    assert "with jax.set_mesh(mesh):" in fix_files({**files, "steps.py": "def step(x):\n    return x\n"})["main.py"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 
 from jaxmigrate.flow.meshes import mesh_call
 from jaxmigrate.migrate.api_updates.calls import given, set_keyword
@@ -26,6 +27,7 @@ from jaxmigrate.program.operations import Replace, Unbind, code
 from jaxmigrate.program.resolve import Resolver
 
 EXPLICIT = (0, 9, 0)
+GIVEN = re.compile(r"\bmesh=(?:\w+\.)*(\w+(?:\(\))?)")
 
 
 def enter_meshes(desk: RewriteContext) -> None:
@@ -62,7 +64,27 @@ def context_reason(
         return f"{row.told}; assign the mesh to a variable before the with statement, and run fix again"
     if runs_in_jit(context.statement, module, resolver):
         return f"{row.told} outside of jit; inside jit, use NamedSharding(mesh, spec)"
+    given = {name for one in (module, *_imported(module, resolver)) for name in _given(one)}
+    if given - {ast.unparse(context.mesh).rpartition(".")[2], "None"}:
+        return f"{row.told}, within which a shard_map with another mesh raises; move calls of such out of it first"
     return ""
+
+
+def _given(module: Module) -> list[str]:
+    """The last names of the meshes that the maps of a module are given."""
+    return GIVEN.findall(module.text) if "shard_map" in module.text else []
+
+
+def _imported(module: Module, resolver: Resolver) -> Iterator[Module]:
+    """The modules of the project that a module imports, or takes names from."""
+    for statement in module.table.import_statements:
+        for alias in statement.names:
+            level = statement.level if isinstance(statement, ast.ImportFrom) else 0
+            inside = statement.module or "" if isinstance(statement, ast.ImportFrom) else alias.name
+            for name in (inside, f"{inside}.{alias.name}".lstrip(".")):
+                found = resolver.project.imported(module, name, level)
+                if found is not None:
+                    yield found
 
 
 def contexts_left(modules: Iterable[Module], resolver: Resolver, target: Release | None, wanted: Wanted) -> bool:
