@@ -15,7 +15,7 @@ from jaxmigrate.program.trees import TREE_MAP_NAMES
 
 TAKING = last_names("unreplicates") | {"get_first", "first_replica", "unreplicate_tree", "get_from_first_device"}
 OWN_TAKING = re.compile(
-    r"unreplicate|(^|_)(first|one|single)_(device|replica|pmapped|shard)(_|$)|(^|_)(pick|take)_first(_|$)"
+    r"unreplicate(?!_(batch|n))|(^|_)(first|one|single)_(device|replica|pmapped|shard)(_|$)|(^|_)(pick|take)_first(_|$)"
 )  # a project's, by its name
 LISTS = last_names("metrics")
 FETCHING = last_names("fetches") | {"asarray", "block_until_ready", "float"}

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from jaxmigrate.program.modules import Module
+from jaxmigrate.program.modules import Module, Project
 from jaxmigrate.program.scopes import Scope
 from jaxmigrate.program.syntax import last_name
 
@@ -34,6 +34,21 @@ def may_be_fewer(module: Module, but: Collection[ast.AST] = ()) -> bool:
         return False
     parts = (node for node in _candidates(module) if node not in but and _is_part(node))
     return any(not _is_shown(node, module) for node in parts) or any(_changes_count(scope) for scope in _scopes(module))
+
+
+def imports_part(module: Module, project: Project) -> bool:
+    """Whether a file imports a number that another makes of that of the devices, `half = device_count() // 2`."""
+    for statement in module.table.import_statements:
+        if not isinstance(statement, ast.ImportFrom):
+            continue
+        source = project.imported(module, statement.module or "", statement.level)
+        if source is None or source is module or not may_be_fewer(source):
+            continue
+        bindings = source.table.root.bindings
+        values = [b.value for alias in statement.names for b in bindings.get(alias.name, ())]
+        if any(isinstance(value, ast.BinOp | ast.Subscript) for value in values):
+            return True
+    return False
 
 
 def _candidates(module: Module) -> Iterator[ast.AST]:

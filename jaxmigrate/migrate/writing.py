@@ -18,7 +18,7 @@ from jaxmigrate.migrate.aliases import Aliased, unused_aliases
 from jaxmigrate.migrate.array_writer import ArrayWriter, Program
 from jaxmigrate.migrate.checkpoint_writer import write_checkpoints
 from jaxmigrate.migrate.compiled import compiling
-from jaxmigrate.migrate.counts import counts_devices, has_fixed_rows, may_be_fewer
+from jaxmigrate.migrate.counts import counts_devices, has_fixed_rows, imports_part, may_be_fewer
 from jaxmigrate.migrate.decide import Decision, Surroundings, merged, needs_of
 from jaxmigrate.migrate.helper import Needs, helper_lines
 from jaxmigrate.migrate.host_calls import has_host_calls, lays_out_arguments
@@ -429,7 +429,7 @@ class ProjectWriter:
             near = [m for m in self.project.named if m is module or stem in m.text]
             counted = self.around.processes or any(map(counts_devices, near))
             part = any(may_be_fewer(m) or changes_devices(m, self.resolver) for m in near)
-            self._counted[module] = counted and not part
+            self._counted[module] = counted and not part and not imports_part(module, self.project)
         return self._counted[module]
 
     def _axis_of_others(self, module: Module) -> str:
