@@ -105,7 +105,7 @@ def _sets(module: Module, name: str, is_attribute: bool) -> bool:
     table = module.table
     if not REFLECTING.isdisjoint(table.named):
         return True
-    stored = _stored_attributes(module).get(name, ())
+    stored = stored_attributes(module).get(name, ())
     known = [a for a in table.attributes if a.attr == name]
     if len(stored) != len(known) or not all(_is_of_method(a.target, module) for a in known):
         return True
@@ -114,7 +114,7 @@ def _sets(module: Module, name: str, is_attribute: bool) -> bool:
 
 
 @lru_cache(maxsize=512)
-def _stored_attributes(module: Module) -> dict[str, list[ast.Attribute]]:
+def stored_attributes(module: Module) -> dict[str, list[ast.Attribute]]:
     """The attributes that a module assigns or deletes, by name."""
     found: dict[str, list[ast.Attribute]] = {}
     for node in module.nodes:

@@ -62,13 +62,13 @@ def unguarded_uses(module: Module, resolver: Resolver) -> Uses:
     references = [use for use in old_references(module, resolver) if not is_guarded(use.node, module)]
     if given:
         references = [use for use in references if denotes(use.node, resolver, module) not in given]
-        imports = [use for use in imports if _full_name(use) not in given]
+        imports = [use for use in imports if _full_name(use.alias, use.statement) not in given]
     return Uses(imports, references)
 
 
-def _full_name(use: OldImport) -> str:
-    statement = use.statement
-    return f"{statement.module}.{use.alias.name}" if isinstance(statement, ast.ImportFrom) else use.alias.name
+def _full_name(alias: ast.alias, statement: Statement) -> str:
+    """The dotted name of what an import brings in."""
+    return f"{statement.module}.{alias.name}" if isinstance(statement, ast.ImportFrom) else alias.name
 
 
 @once
@@ -106,7 +106,7 @@ def _in_statement(statement: Statement, module: Module) -> Iterator[OldImport]:
     if isinstance(statement, ast.ImportFrom) and (statement.level or not statement.module):
         return
     for alias in statement.names:
-        full = f"{statement.module}.{alias.name}" if isinstance(statement, ast.ImportFrom) else alias.name
+        full = _full_name(alias, statement)
         found = row_of(full) if full.startswith(OWNERS) else None
         if found is not None:
             yield OldImport(module, alias, statement, *found)

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import product
 
+from jaxmigrate.flow.conditions import stored_attributes
 from jaxmigrate.flow.layout.buffers import is_written
 from jaxmigrate.flow.layout.idioms import COUNTS
 from jaxmigrate.flow.layout.interpreter import Interpreter
@@ -29,7 +30,6 @@ from jaxmigrate.program.values import External, Function
 MOST_FLAGS = 2  # of a function, which is followed twice as often for each
 STACKING = named("replicates", "splits", "unreplicates", "first", "first-fetched", "prefetches")
 DECIDED = MAPS | {name.rpartition(".")[2] for name in STACKING}
-PROCESSES = named("counting")
 TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.NotEq: ast.Eq,
     ast.IsNot: ast.Is,
@@ -67,7 +67,7 @@ def holds(it: Interpreter, test: ast.expr, frame: Frame) -> bool | None:
             return decisive if decisive in parts else None if None in parts else not decisive
     if isinstance(test, ast.Name) and test.id in frame.told and _is_own(test, frame):
         return frame.told[test.id]
-    found = _flag(it, test, frame.module)
+    found = _flag(it, test, frame.module) if frame.assumed else None
     if found is None:
         return None
     outcome = dict(frame.assumed).get(found[0])
@@ -253,12 +253,12 @@ def _kept(it: Interpreter, node: ast.expr, module: Module) -> bool | None:
 
 
 def _counts(it: Interpreter, call: ast.Call, module: Module) -> bool:
-    """Whether a call counts devices or processes: `jax.device_count()`, `len(jax.devices())`."""
+    """Whether a call counts devices: `jax.device_count()`, `len(jax.devices())`."""
     value = it.resolver.value(call.func, module) if call.func in module.table.scope_of else None
     name = value.name if isinstance(value, External) else ""
     match call.args:
         case []:
-            return name in COUNTS or name in PROCESSES
+            return name in COUNTS
         case [ast.Call(args=[], keywords=[]) as inner]:
             listed = it.resolver.value(inner.func, module) if inner.func in module.table.scope_of else None
             return name == "builtins.len" and listed in (External("jax.devices"), External("jax.local_devices"))
@@ -291,9 +291,8 @@ def _stored(it: Interpreter) -> dict[str, list[tuple[ast.Attribute, Module]]]:
     """The attributes that the program sets or deletes, by name."""
     found: dict[str, list[tuple[ast.Attribute, Module]]] = {}
     for module in it.resolver.project.program:
-        for node in module.nodes:
-            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del):
-                found.setdefault(node.attr, []).append((node, module))
+        for name, targets in stored_attributes(module).items():
+            found.setdefault(name, []).extend((target, module) for target in targets)
     return found
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from jaxmigrate.flow.meshes import mesh_call
 from jaxmigrate.migrate.api_updates.calls import given, set_keyword
 from jaxmigrate.migrate.api_updates.rewrite_context import KEPT_HERE, RewriteContext, is_kept
 from jaxmigrate.migrate.api_updates.texts import Texts
 from jaxmigrate.migrate.wanted import Wanted
+from jaxmigrate.program.imports import imported_files
 from jaxmigrate.program.mesh_contexts import (
     AXIS_TYPES,
     CONTEXT,
@@ -64,27 +65,16 @@ def context_reason(
         return f"{row.told}; assign the mesh to a variable before the with statement, and run fix again"
     if runs_in_jit(context.statement, module, resolver):
         return f"{row.told} outside of jit; inside jit, use NamedSharding(mesh, spec)"
-    given = {name for one in (module, *_imported(module, resolver)) for name in _given(one)}
-    if given - {ast.unparse(context.mesh).rpartition(".")[2], "None"}:
+    if _given(module, resolver) - {ast.unparse(context.mesh).rpartition(".")[2], "None"}:
         return f"{row.told}, within which a shard_map with another mesh raises; move calls of such out of it first"
     return ""
 
 
-def _given(module: Module) -> list[str]:
-    """The last names of the meshes that the maps of a module are given."""
-    return GIVEN.findall(module.text) if "shard_map" in module.text else []
-
-
-def _imported(module: Module, resolver: Resolver) -> Iterator[Module]:
-    """The modules of the project that a module imports, or takes names from."""
-    for statement in module.table.import_statements:
-        for alias in statement.names:
-            level = statement.level if isinstance(statement, ast.ImportFrom) else 0
-            inside = statement.module or "" if isinstance(statement, ast.ImportFrom) else alias.name
-            for name in (inside, f"{inside}.{alias.name}".lstrip(".")):
-                found = resolver.project.imported(module, name, level)
-                if found is not None:
-                    yield found
+def _given(module: Module, resolver: Resolver) -> set[str]:
+    """The last names of the meshes that maps of a module, or of one that it imports, are given."""
+    project = resolver.project
+    beside = (project.text(path) or "" for path in imported_files(module.path, module.text, project))
+    return {name for text in (module.text, *beside) if "shard_map" in text for name in GIVEN.findall(text)}
 
 
 def contexts_left(modules: Iterable[Module], resolver: Resolver, target: Release | None, wanted: Wanted) -> bool:
