@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
+from jaxmigrate.program.combined import canonical
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.old_mentions import may_use_old_names
 from jaxmigrate.program.old_names import OldName, last_parts, row_of
@@ -14,11 +17,13 @@ from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.sites import ReferenceNode, denotes
 from jaxmigrate.program.syntax import last_name
+from jaxmigrate.program.values import UNKNOWN, External, ModuleValue, Value
 from jaxmigrate.records import record
 
 Statement: TypeAlias = ast.Import | ast.ImportFrom
 SETS = frozenset({"setattr", "patch", "object"})  # `mock.patch.object(jax, "host_id")`
 OWNERS = ("jax.", "flax.", "equinox.", "objax.")
+_SETS_TEXT = re.compile(r"""\b(?:patch|object|setattr)\(\s*(?:[\w.]*,\s*)?["'][\w.]*""")
 ABSENT = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "NameError"})
 
 
@@ -47,6 +52,13 @@ class OldReference:
     row: OldName
 
 
+class Replaced(NamedTuple):
+    """A name that the program sets: in JAX, or as one module imports it."""
+
+    name: str
+    where: Path | None = None
+
+
 class Uses(NamedTuple):
     """The old names that a module uses and that nothing guards."""
 
@@ -61,9 +73,18 @@ def unguarded_uses(module: Module, resolver: Resolver) -> Uses:
     imports = [use for use in old_imports(module) if not is_guarded(use.statement, module)]
     references = [use for use in old_references(module, resolver) if not is_guarded(use.node, module)]
     if given:
-        references = [use for use in references if denotes(use.node, resolver, module) not in given]
-        imports = [use for use in imports if _full_name(use.alias, use.statement) not in given]
+        references = [use for use in references if not _is_set(denotes(use.node, resolver, module), module, given)]
+        imports = [use for use in imports if not _is_set(_full_name(use.alias, use.statement), module, given)]
     return Uses(imports, references)
+
+
+def _is_set(name: str | None, module: Module, given: frozenset[Replaced]) -> bool:
+    """Whether a name is set by the program, or what it stands in is: `mock.patch("lib.jax")`, within lib alone."""
+    if name is None:
+        return False
+    parts = name.split(".")
+    owners = (".".join(parts[:n]) for n in range(1, len(parts) + 1))
+    return any(Replaced(owner, where) in given for owner in owners for where in (None, module.path))
 
 
 def _full_name(alias: ast.alias, statement: Statement) -> str:
@@ -71,28 +92,60 @@ def _full_name(alias: ast.alias, statement: Statement) -> str:
     return f"{statement.module}.{alias.name}" if isinstance(statement, ast.ImportFrom) else alias.name
 
 
+def may_set_names(text: str) -> bool:
+    """Whether a text may put something in the place of a name of JAX, as tests do: `mock.patch("lib.jax.host_id")`."""
+    return any(
+        last == "jax" or last in last_parts()
+        for call in _SETS_TEXT.findall(text)
+        for last in [re.split(r"[.\"']", call)[-1]]
+    )
+
+
 @once
-def _replaced(resolver: Resolver) -> frozenset[str]:
+def _replaced(resolver: Resolver) -> frozenset[Replaced]:
     """The names of JAX that the program itself sets, as a shim or a test does: `jax.tree_map = jax.tree.map`."""
-    modules = (one for one in resolver.project.program if may_use_old_names(one.text))
+    modules = (one for one in resolver.project.program if may_use_old_names(one.text) or may_set_names(one.text))
     return frozenset(name for module in modules for name in _set_names(module, resolver))
 
 
-def _set_names(module: Module, resolver: Resolver) -> Iterator[str]:
+def _set_names(module: Module, resolver: Resolver) -> Iterator[Replaced]:
     for node in module.nodes:
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.attr in last_parts():
             name = denotes(node, resolver, module)
             if name is not None:
-                yield name
+                yield Replaced(name)
     for call in module.table.calls:
         if last_name(call.func) not in SETS:
             continue
         match call.args:
             case [ast.Constant(value=str(name)), *_]:
-                yield name
+                home, _, last = name.rpartition(".")
+                yield from _set_in(_of_text(home, module, resolver), last, resolver)
             case [(ast.Name() | ast.Attribute()) as owner, ast.Constant(value=str(name)), *_]:
-                home = denotes(owner, resolver, module)
-                yield f"{home}.{name}"
+                yield from _set_in(resolver.value(owner, module), name, resolver)
+
+
+def _of_text(dotted: str, module: Module, resolver: Resolver) -> Value:
+    """What `mock.patch` finds by a text: a module of the project, what such a one imports, or a library's."""
+    parts = dotted.split(".")
+    for n in range(len(parts), 0, -1):
+        found = resolver.project.imported(module, ".".join(parts[:n]))
+        if found is not None:
+            value: Value = ModuleValue(found)
+            for part in parts[n:]:
+                values = resolver.attribute(value, part)
+                value = values[0] if len(values) == 1 else UNKNOWN
+            return value
+    return External(dotted)
+
+
+def _set_in(owner: Value, name: str, resolver: Resolver) -> Iterator[Replaced]:
+    """What is set by `owner.name = ...`: a name of a library for all, or what one module imports as that name."""
+    if isinstance(owner, External):
+        yield Replaced(canonical(f"{owner.name}.{name}"))
+    elif isinstance(owner, ModuleValue):
+        values = resolver.module_attribute(owner.module, name)
+        yield from (Replaced(value.name, owner.module.path) for value in values if isinstance(value, External))
 
 
 def old_imports(module: Module) -> list[OldImport]:

@@ -430,6 +430,27 @@ def test_names_that_the_program_sets_itself_stay() -> None:
     assert "jax.tree_map(" not in shimless
 
 
+@pytest.mark.parametrize(
+    ("patch", "kept", "replaced"),
+    [
+        ('patch("lib.jax.host_id", return_value=2)', "jax.host_id()", "jax.process_count()"),
+        ('patch.object(lib.jax, "host_id")', "jax.host_id()", "jax.process_count()"),
+        ('patch("lib.jax")', "jax.host_id()", ""),
+        ('patch.object(lib, "jax")', "jax.host_id()", ""),
+        ('patch("lib.host_ids")', "host_ids()", "jax.process_index()"),
+        ('patch("lib.other")', "", "jax.process_index()"),
+    ],
+)
+def test_names_that_a_test_replaces_through_a_module_stay_there(patch: str, kept: str, replaced: str) -> None:
+    lib = (
+        "import jax\nfrom jax import host_ids\n\n\ndef who():\n    return jax.host_id(), jax.host_count(), host_ids()\n"
+    )
+    test = f"from unittest.mock import patch\n\nimport lib\n\nwith {patch}:\n    print(lib.who())\n"
+    after = fix_files({"lib.py": lib, "test_lib.py": test})["lib.py"]
+    assert kept in after
+    assert replaced in after
+
+
 CALLED_BACK = """
 import jax
 from jax.experimental import host_callback as hcb

@@ -36,6 +36,7 @@ from jaxmigrate.program.old_names import Era, Release
 from jaxmigrate.program.old_uses import (
     OldImport,
     OldReference,
+    may_set_names,
     unguarded_uses,
 )
 from jaxmigrate.program.operations import DropAlias, Import, ReplaceAlias
@@ -94,7 +95,13 @@ def _is_older_than_explicit(target: Release | None, required: Era) -> bool:
 def _parsed(texts: Mapping[Path, str], touched: Collection[Path], older: bool, read: ReadTexts) -> dict[Path, Module]:
     modules: dict[Path, Module] = {}
     for path, text in texts.items():
-        ways = path in touched or may_sum_ones(text) or may_clip(text) or (older and "make_mesh" in text)
+        ways = (
+            path in touched
+            or may_set_names(text)
+            or may_sum_ones(text)
+            or may_clip(text)
+            or (older and "make_mesh" in text)
+        )
         if ways or read.may_use_old_names(text):
             try:
                 modules[path] = read.module(path, text)
