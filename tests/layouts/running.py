@@ -50,9 +50,16 @@ def plan(files: Files) -> Plan:
     seen = {**files, "observer.py": OBSERVER}
     found, errors = plan_sources([(name, root / name, text) for name, text in seen.items()], PlanOptions("auto"))
     assert not errors
+    assert_followed(found)
     kept = next(file for file in found.files if file.path == "observer.py")
     assert kept.after == OBSERVER
     return Plan(tuple(file for file in found.files if file is not kept))
+
+
+def assert_followed(found: Plan) -> None:
+    """Asserts that nothing went wrong in following a program, which leaves all that it maps stacked."""
+    arrays = (array for site in found.sites for array in (*site.arguments, *site.outputs))
+    assert not [array.reason for array in arrays if str(array.reason).startswith("following the program failed")]
 
 
 def run_all(batches: Sequence[Sequence[Program]]) -> list[dict[str, dict[str, Any]]]:

@@ -212,6 +212,52 @@ def test_attributes_that_may_be_set_again_are_no_proof(name: str) -> None:
     assert before["result"] == after["result"]
 
 
+COPIED = """\
+class Config:
+    def __init__(self, multi: bool):
+        self.multi = multi
+
+
+"""
+
+
+@pytest.mark.parametrize("named", ["multi", "many"])
+def test_an_attribute_that_is_copied_from_one_of_its_name_ends_no_search(named: str) -> None:
+    of_class = OF_CLASS.replace("self.multi = multi", "self.multi = config.multi").replace("multi: bool", "config")
+    text = MAIN + COPIED + of_class.format(more="pass", between="pass").replace("Trainer(", "Trainer(Config")
+    text = text.replace("ConfigTrue)", "Config(True))").replace("ConfigFalse)", "Config(False))")
+    files = {"main.py": text.replace("multi", named)}
+    assert layouts(plan(files, "auto")) != GLOBAL
+    found = plan(files)
+    before, after = both("program", files, found)
+    assert before["error"] == after["error"] == ""
+    assert before["result"] == after["result"]
+
+
+def test_a_dictionary_of_dictionaries_made_by_one_function_ends_no_search() -> None:
+    text = """\
+def divide(tree):
+    def rows(x):
+        return x.reshape((8, -1) + x.shape[1:])
+
+    if isinstance(tree, dict):
+        return {name: divide(inner) for name, inner in tree.items()}
+    return rows(tree)
+
+
+step = jax.pmap(lambda w, tree: w + jnp.mean(tree["x"]["y"]), axis_name="i")
+w = jax_utils.replicate(jnp.ones(3))
+for epoch in range(2):
+    w = step(w, divide({"x": {"y": X + epoch}}))
+RESULT = np.asarray(w).tolist()
+"""
+    files = {"main.py": MAIN + text}
+    found = plan(files)
+    before, after = both("program", files, found)
+    assert before["error"] == after["error"] == ""
+    assert before["result"] == after["result"]
+
+
 def test_a_setting_is_taken_to_stay_and_that_is_told() -> None:
     above = "from types import SimpleNamespace\n\n\n"
     calls = "RESULT = train(SimpleNamespace(pmap=True)), train(SimpleNamespace(pmap=False))\n"

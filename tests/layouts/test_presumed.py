@@ -9,7 +9,7 @@ import pytest
 from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.migrate.plan import Plan
 from jaxmigrate.migrate.project import plan_sources
-from tests.layouts.running import Program, run
+from tests.layouts.running import Program, assert_followed, run
 
 MAIN = """\
 import jax
@@ -89,6 +89,7 @@ def plan(files: dict[str, str], layout: str = "likely") -> Plan:
     """The plan for some files of a project."""
     found, errors = plan_sources([(n, Path("/project") / n, t) for n, t in files.items()], PlanOptions(layout))
     assert not errors
+    assert_followed(found)
     return found
 
 

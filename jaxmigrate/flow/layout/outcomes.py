@@ -196,27 +196,28 @@ def _flag(it: Interpreter, test: ast.expr, module: Module) -> tuple[Flag, bool] 
     return Flag(text, owners, proven, module, test), sense
 
 
-def _is_truth(it: Interpreter, node: ast.expr, module: Module) -> bool | None:
+def _is_truth(it: Interpreter, node: ast.expr, module: Module, above: frozenset[object] = frozenset()) -> bool | None:
     """Whether an expression is proven to be a truth value, whose own truth never changes; None where it may be none.
 
-    What has the name of a flag is likely to be one.
+    What has the name of a flag is likely to be one. `above` is what is asked already, which says nothing of itself:
+    in `self.use_pmap = config.use_pmap` one attribute hangs on others of its name.
     """
     match node:
         case ast.Compare() | ast.UnaryOp(op=ast.Not()) | ast.Constant(value=bool()):
             return True
         case ast.Attribute(attr=name):
-            stores = _stored(it).get(name, [])
-            values = [(_value_of(one, where), where) for one, where in stores]
-            if values and all(value is not None and _is_truth(it, value, where) for value, where in values):
+            stores = _stored(it).get(name, []) if name not in above else []
+            values, inside = [(_value_of(one, where), where) for one, where in stores], above | {name}
+            if values and all(value is not None and _is_truth(it, value, where, inside) for value, where in values):
                 return True
             return False if FLAG.search(name.lower()) else None
         case ast.Name():
             binding = _binding(it, node, module)
-            if binding is None:
+            if binding is None or binding in above:
                 return None
             if binding.kind == "param":
                 return True if _is_flag(binding) else None
-            return _is_truth(it, binding.value, module) if binding.value is not None else None
+            return _is_truth(it, binding.value, module, above | {binding}) if binding.value is not None else None
     return None
 
 

@@ -413,27 +413,31 @@ def boxes_in(value: Abstract, seen: set[int] | None = None) -> Iterator[Box]:
                     yield from boxes_in(inner, seen)
 
 
-def is_empty(value: Abstract) -> bool:
-    """Whether a container has nothing in it yet."""
+def is_empty(value: Abstract, above: frozenset[int] = frozenset()) -> bool:
+    """Whether a container has nothing in it yet; `above` are the boxes that it lies in, as in `d = {"last": d}`."""
     match value:
         case Seq(box=box) | Dct(box=box):
-            return all(isinstance(v, Nothing) or is_empty(v) for v in (box.element, *box.fields.values()))
+            inside = above | {id(box)}
+            parts = (box.element, *box.fields.values()) if id(box) not in above else ()
+            return all(isinstance(part, Nothing) or is_empty(part, inside) for part in parts)
         case Tup(parts=parts):
-            return bool(parts) and all(isinstance(part, Nothing) or is_empty(part) for part in parts)
+            return bool(parts) and all(isinstance(part, Nothing) or is_empty(part, above) for part in parts)
     return False
 
 
-def has_own_order(value: Abstract) -> bool:
+def has_own_order(value: Abstract, above: frozenset[int] = frozenset()) -> bool:
     """Whether a value holds a dictionary of the program's whose keys may not be in the order that JAX gives them."""
     match value:
+        case Seq(box=box) | Dct(box=box) if id(box) in above:
+            return False
         case Dct(box=box):
-            names = [*box.fields]
+            names, inside = [*box.fields], above | {id(box)}
             is_sorted = names == sorted(names) and isinstance(box.element, Nothing)
-            return not is_sorted or any(has_own_order(inner) for inner in box.fields.values())
+            return not is_sorted or any(has_own_order(inner, inside) for inner in box.fields.values())
         case Tup(parts=parts):
-            return any(has_own_order(part) for part in parts)
+            return any(has_own_order(part, above) for part in parts)
         case Seq(box=box):
-            return has_own_order(box.element)
+            return has_own_order(box.element, above | {id(box)})
     return False
 
 
