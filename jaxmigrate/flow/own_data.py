@@ -26,7 +26,7 @@ def own_data(module: Module, _resolver: Resolver) -> dict[str, list[list[Binding
     What is gathered may be global before: it counts where it is numpy's, or local by its name.
     """
     found: dict[str, list[list[Binding]]] = {}
-    if MADE_GLOBAL.search(module.text) or GATHERS.search(module.text):
+    if MADE_GLOBAL.search(module.text) or ("gather" in module.text and GATHERS.search(module.text)):
         for call in module.table.calls:
             last = last_name(call.func)
             made, gathers = MADE_GLOBAL.search(last), GATHERS.search(last)

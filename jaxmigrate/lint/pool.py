@@ -94,6 +94,7 @@ def _start(number: int, work: Work, surroundings: Sequence[Surroundings]) -> Chi
         os.close(into)
         return Child(process, pipe, number, [])
     try:
+        gc.disable()  # the end of the process gives everything back
         _begin(surroundings)
         with os.fdopen(into, "wb") as stream:
             stream.write(_result_of(work))

@@ -14,11 +14,11 @@ _DOTTED = re.compile(r"[\"']((?:\w+\.)+\w+)[\"']")
 
 
 _RUNS = re.compile(r"\b(exec|execfile|run_path|spec_from_file_location|SourceFileLoader|load_source)[ \t]*\(")
-_WORDS = (
-    *("import_module", "__import__", "runpy", "resolve_name", "sys.modules"),
-    *("exec", "run_path", "spec_from_file_location", "SourceFileLoader", "load_source"),
-)
+_IMPORTING = ("import_module", "__import__", "runpy", "resolve_name", "sys.modules")
+_WORDS = (*_IMPORTING, "exec", "run_path", "spec_from_file_location", "SourceFileLoader", "load_source")
 _FILE = re.compile(r"[\"']([^\"'\n]*\.py)[\"']")
+_CALLED = ("import_module", "__import__", "run_module", "resolve_name")
+_CONFIGURING = ("fiddle", "gin", "hydra", "kauldron", "pkg_resources", "pluggy", "stevedore", "entry_points")
 _CONFIGURED = re.compile(  # libraries that import what a file of another language, or an installed package, names
     r"^[ \t]*(?:from|import)\b.*\b(?:fiddle|gin|hydra|kauldron|pkg_resources|pluggy|stevedore)\b"
     r"|\b(?:entry_points|iter_entry_points|load_entry_point)\b",
@@ -48,14 +48,15 @@ def _paths_run(text: str) -> tuple[tuple[str, ...], ...] | None:
 @lru_cache(maxsize=4096)
 def loads_anything(text: str) -> bool:
     """Whether a text imports by a string that it does not say any part of, or has a library import what it likes."""
-    if any(call[3] is None for call in _CALL.finditer(text)) and _DOTTED.search(text) is None:
+    calls = _CALL.finditer(text) if any(word in text for word in _CALLED) else ()
+    if any(call[3] is None for call in calls) and _DOTTED.search(text) is None:
         return True
-    return _CONFIGURED.search(text) is not None
+    return any(word in text for word in _CONFIGURING) and _CONFIGURED.search(text) is not None
 
 
 def loads_by_name(text: str) -> bool:
     """Whether a text imports by a string."""
-    return BY_STRING.search(text) is not None
+    return any(word in text for word in _IMPORTING) and BY_STRING.search(text) is not None
 
 
 def runs_others(text: str) -> bool:
