@@ -184,8 +184,12 @@ class ArrayWriter:
     def _of_parts(self, choice: OpChoice, kept: Sequence[str]) -> Replace:
         """`replicate((a, b))` of which some parts stay as they are: a tuple of what becomes of each."""
         op = choice.op
-        self.keeps_weak(op)
-        replicate = self.placed("{}", "$P()", choice.axis)
+        if op.kind == "first":
+            one = f"{self._jax}.device_get({{}})" if op.form == "fetched" else self._one_of(choice)
+            replicate = one if op.form == "fetched" or one == "{}" else self._on_leaves(one, "{}")
+        else:
+            self.keeps_weak(op)
+            replicate = self.placed("{}", "$P()", choice.axis)
         if isinstance(op.operand, ast.Tuple):
             texts = [self.module.segment(part) for part in op.operand.elts]
             found = [

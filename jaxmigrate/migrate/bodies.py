@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from jaxmigrate.flow.layout.model import Place
 from jaxmigrate.migrate.maps import Array, MapPlan
 from jaxmigrate.migrate.names import names_in
+from jaxmigrate.migrate.opened_returns import opened
 from jaxmigrate.migrate.returned_arrays import is_array
 from jaxmigrate.migrate.style import style_of
 from jaxmigrate.program.operations import After, Before, First, Operation, Replace, ReplaceStatement, code
@@ -193,13 +194,18 @@ class Body:
         """What changes in one returned value."""
         pairs = self._pairs(value)
         if pairs is None:
-            return None
+            return self._opened(value) if self._is_nested else None
         if any(array.fields and not isinstance(element, ast.Name) for element, array in pairs):
             return self._named_first(function, value, pairs)
         together = self._together(function, value, pairs)
         if together is not None:
             return together
         return [operation for element, array in pairs for operation in self._changed(element, array)]
+
+    def _opened(self, value: ast.expr) -> list[Operation] | None:
+        """What changes in a returned value that holds tuples by their names."""
+        parts = list(zip(self.plan.places, self.plan.outputs, strict=True))
+        return opened(value, parts, self._changed, lambda one, axis: expanded(one, axis, self.words, is_array=False))
 
     def _together(
         self, function: FunctionNode, value: ast.expr, pairs: Sequence[tuple[ast.expr, Array]]

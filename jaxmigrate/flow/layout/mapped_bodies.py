@@ -14,11 +14,13 @@ from jaxmigrate.program.once import once
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode, all_parameters
 from jaxmigrate.program.sites import mapped_values
-from jaxmigrate.program.values import Application, External, Function, Member, Partial, Value
+from jaxmigrate.program.values import Application, External, Function, Member, Partial, Value, Values
 
 WRAPPERS = named("same-call", "vmap")
 DEEPEST = 6
 PAIR_MAKERS = named("pair-maker")
+SCAN = "jax.lax.scan"
+CARRIED = {SCAN: (1, "init"), "jax.lax.fori_loop": (3, "init_val"), "jax.lax.while_loop": (2, "init_val")}
 
 
 def mapped_function(it: Interpreter, site: ast.expr) -> Function | None:
@@ -165,10 +167,28 @@ def _is_tuple(node: ast.expr | None, module: Module, resolver: Resolver, place: 
             return all(_is_tuple(one, module, resolver, place, depth) for one in (body, orelse))
         case ast.Call(func=func) if depth > 0:
             values = resolver.values(func, module)
-            return all(returns_tuple(value, resolver, place, depth - 1) for value in values)
+            carried = _carried(node, place, values)
+            if carried is not None:
+                return _is_tuple(carried[0], module, resolver, carried[1], depth - 1)
+            return bool(values) and all(returns_tuple(value, resolver, place, depth - 1) for value in values)
         case ast.Name() if depth > 0:
             bindings = resolver.bindings(node.id, module.table.scope_of[node])
-            plain = all(b.kind == "assign" and not b.path for b in bindings)
-            every = (_is_tuple(b.value, module, resolver, place, depth - 1) for b in bindings)
+            plain = all(b.kind == "assign" and all(isinstance(step, int) for step in b.path) for b in bindings)
+            every = (_is_tuple(b.value, module, resolver, (*b.path, *place), depth - 1) for b in bindings)
             return bool(bindings) and plain and all(every)
     return False
+
+
+def _carried(call: ast.Call, place: Place, values: Values) -> tuple[ast.expr, Place] | None:
+    """What a loop of JAX starts with, whose structure it gives back, and the place in it: of a scan in its carry."""
+    names = {value.name for value in values if isinstance(value, External)}
+    if len(names) != 1 or len(values) != 1:
+        return None
+    kind = names.pop()
+    if kind not in CARRIED or (kind == SCAN and place[:1] != (0,)):
+        return None
+    index, keyword = CARRIED[kind]
+    given = [one.value for one in call.keywords if one.arg == keyword] or call.args[index : index + 1]
+    if not given or any(isinstance(one, ast.Starred) for one in call.args):
+        return None
+    return given[0], place[1:] if kind == SCAN else place

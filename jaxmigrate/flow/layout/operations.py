@@ -258,6 +258,12 @@ def _class_of(it: Interpreter, value: Abstract) -> Class | None:
     return cls if cls is not None and not class_index.descendants(it, cls) else None
 
 
+def _can_be_apart(value: Tup, operand: ast.expr) -> bool:
+    """Whether each part of a tuple that is written out can be read by itself."""
+    shown = isinstance(operand, ast.Tuple) and len(operand.elts) == len(value.parts) and _has_parts(operand)
+    return shown and not value.names and len(value.parts) > 1
+
+
 def _has_parts(operand: ast.expr) -> bool:
     """Whether an operation on a tuple can be written as one on each of its parts."""
     if isinstance(operand, ast.Tuple):
@@ -323,6 +329,16 @@ def _apart(
             frame.module,
         )
         return PLAIN
+    if kind == "first" and form in ("tree", "fetched") and isinstance(value, Tup) and _can_be_apart(value, operand):
+        group = it.joined_group(kind, node)
+        for index, part in enumerate(value.parts):
+            own = it.group_of(part)
+            it.changed |= own is not None and group.field(str(index)).unify(own)
+        record(it, kind, node, operand, group, form, frame)
+        op = it.operations.ops[node]
+        op.sorts |= has_own_order(value)
+        op.numpys = max(op.numpys, numpys_in([value]))
+        return Tup(tuple(PLAIN for _ in value.parts))
     group = it.group_of(value)
     assert group is not None
     if kind != "first" or not (isinstance(value, Ref) and is_object(value, node, operand, frame.module)):
