@@ -69,8 +69,18 @@ class _Parser(argparse.ArgumentParser):
         """Nothing unknown is passed up: the subcommand that does not know an option is the one to say so."""
         parsed, unknown = super().parse_known_args(args, namespace)
         if unknown:
-            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{_behind_dashes(self.prog, unknown)}")
         return parsed, unknown
+
+
+def _behind_dashes(prog: str, unknown: Sequence[str]) -> str:
+    """What to write where unknown arguments look like the command of a program."""
+    name = os.path.basename(unknown[0])
+    program = name.startswith("python") or name.endswith((".py", ".sh")) or name in ("pytest", "torchrun", "env", "uv")
+    if not program or not prog.endswith((" fix", " verify")):
+        return ""
+    before = f"{prog} --verify" if prog.endswith(" fix") else prog
+    return f"; a program's command stands behind `--`: `{before} -- {' '.join(unknown)}`"
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -32,7 +32,7 @@ from jaxmigrate.program.observed import NOTHING_OBSERVED, Observed
 from jaxmigrate.program.trust import GRADES
 from jaxmigrate.reports import fix_html, fix_json, fix_junit, fix_markdown
 from jaxmigrate.reports.fix_result import FixedFile, FixResult
-from jaxmigrate.reports.limits import by_name
+from jaxmigrate.reports.limits import briefly
 from jaxmigrate.reports.site_layouts import is_global, reasons, summary
 from jaxmigrate.requirements import pins, project_of, target_jax, written_for
 from jaxmigrate.sources import SourceError, create_source, is_writable, may_be_created, write_source
@@ -62,6 +62,11 @@ def run(options: argparse.Namespace) -> int:
     from_stdin = any(source.path is None for group in groups for source in group.sources)
     if from_stdin and (options.verify or len(options.paths) > 1):
         raise Failure("standard input (-) cannot be combined with other paths or with --verify")
+    if options.verify:
+        from jaxmigrate.commands.verification import commands
+
+        for group in groups:
+            commands(group.config, options)  # there is one, or nothing needs to be planned
     try:
         plans = [_plan(group, options) for group in groups]  # all of them before anything is written
     except StoppedError:
@@ -318,7 +323,7 @@ def _evidence(result: FixResult) -> Iterator[str]:
     if result.evidence is not None:
         yield f"verification: {result.evidence.verdict.value}: {result.evidence.message}"
         yield from (f"note: {remark}" for remark in result.evidence.notes)
-        if result.evidence.ok and (told := by_name(result.evidence)):
+        if result.evidence.ok and (told := briefly(result.evidence)):
             yield told
 
 

@@ -26,16 +26,16 @@ def run(options: argparse.Namespace) -> int:
     elif (row := old_names().get(options.code.strip())) is not None:
         sys.stdout.write(f"{row.told}\n\n`jaxmigrate rule {row.code}` says more.\n")
     else:
-        sys.stdout.write(whole(_page(options.code.strip().upper(), pages)))
+        sys.stdout.write(whole(_page(options.code.strip(), pages)))
     return 0
 
 
 def _page(code: str, pages: dict[str, RulePage]) -> RulePage:
-    if code not in pages:
-        close = difflib.get_close_matches(code, pages, n=1)
+    if code.upper() not in pages:
+        close = difflib.get_close_matches(code.upper(), pages, n=1)
         hint = f"did you mean {close[0]}?" if close else "`jaxmigrate rule` lists them"
         raise Failure(f"there is no rule {code!r}; {hint}")
-    return pages[code]
+    return pages[code.upper()]
 
 
 def whole(page: RulePage) -> str:

@@ -62,12 +62,6 @@ def briefly(evidence: Evidence) -> str:
     return f"not covered: {'; '.join(told)}"
 
 
-def by_name(evidence: Evidence) -> str:
-    """A line with what was not compared as far as it has a place; empty where that is nothing."""
-    told = [*_named(evidence)]
-    return f"not covered: {'; '.join(told)}" if told else ""
-
-
 def _named(evidence: Evidence) -> Iterator[str]:
     if unlike := _unknown(evidence):
         yield f"arguments or results in layouts that are not known: {listed(unlike)}"

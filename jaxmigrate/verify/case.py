@@ -23,7 +23,7 @@ class Case:
     either side and each site in which ones its operations are done. `outputs_agree` says that both programs print the
     same numbers. `others` are jits that are sites themselves. `stale` are arguments that are other results than in the
     original. `takers` has the sites of which the rewritten program may do without calls, with those that take what they
-    give.
+    give. `handed_on` are files outside of the project that one run of the original wrote and the next one read.
     """
 
     comparisons: Mapping[str, SiteComparison]
@@ -40,6 +40,7 @@ class Case:
     others: frozenset[str] = frozenset()
     stale: Mapping[str, Stale] = field(default_factory=dict)
     takers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    handed_on: tuple[str, ...] = ()
     precisions: tuple[Mapping[str, Mapping[str, Sequence[str]]], Mapping[str, Mapping[str, Sequence[str]]]] = ({}, {})
 
     def parameters(self, site: str) -> tuple[str, ...]:

@@ -41,7 +41,8 @@ def describe_run(
     if outcome.kind == "exited":
         said = stderr if stderr.strip() else stdout
         where = f"{_line(said)}{_donor(said, recording, sites)}"
-        return f"the {side} exited with status {outcome.status}{_because(said)}{where}"
+        why = _because(said) if stderr.strip() or _raises(said) else _last_line(said)
+        return f"the {side} exited with status {outcome.status}{why}{where}"
     if outcome.kind == "deadlock" or is_rendezvous(stderr):
         return f"the {side} hung {where}: {_waiting(stderr)}"
     if outcome.kind == "timeout":
@@ -78,6 +79,17 @@ def describe_call(call: InFlight, sites: Mapping[str, SiteInfo]) -> str:
     return f"call {call.call} of {sites.get(call.site, SiteInfo(call.site))}{stage}"
 
 
+def _raises(said: str) -> bool:
+    """Whether some line of a text is that of an exception."""
+    return any(_RAISED.match(line.strip()) for line in said.splitlines())
+
+
+def _last_line(stdout: str) -> str:
+    """What a program printed last that says nothing of an error."""
+    lines = [line.strip() for line in stdout.splitlines() if line.strip()]
+    return f"; the last line that it printed is `{lines[-1][:300]}`" if lines else ""
+
+
 def _because(stderr: str) -> str:
     if _UNLOADED.search(stderr):
         return (
@@ -89,6 +101,8 @@ def _because(stderr: str) -> str:
     last = (raised or lines)[-1][:300] if lines else ""
     if last.startswith("EOFError"):
         last += "; it reads standard input, which is empty: pass a file, jaxmigrate verify ... < FILE"
+    if last.startswith("FileNotFoundError") and re.search(r"['\"]\.\./", last):
+        last += "; it runs in a copy of the project, outside of which `..` leads nowhere: verify the folder above"
     return f": {last}" if last else ""
 
 

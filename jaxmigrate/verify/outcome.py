@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterable, Mapping
 
 from jaxmigrate.verify import environment as env
@@ -29,6 +30,8 @@ from jaxmigrate.verify.seen import against_plan
 from jaxmigrate.verify.session import Session, sharded_sites
 from jaxmigrate.verify.workshop import Run
 
+SHOWN = 3  # files
+
 
 def case_of(session: Session, comparison: Mapping[str, SiteComparison], errors: Errors) -> Case:
     """All that judging takes: the comparison, how large the differences are, and what the runs say besides."""
@@ -48,8 +51,22 @@ def case_of(session: Session, comparison: Mapping[str, SiteComparison], errors: 
         flying=failed.in_flight if failed else (),
         stale=stale_arguments(comparison),
         takers=takers(comparison, originals[0].recording.copying()),
+        handed_on=_handed_on(originals),
         precisions=(_precisions(session.nudged, comparison), _precisions(rewritten[0], comparison)),
     )
+
+
+def _written_outside(runs: Iterable[Run]) -> str:
+    """The files outside of the project that runs wrote, but for temporary ones."""
+    temporary = os.path.join(os.path.realpath(tempfile.gettempdir()), "")
+    names = sorted({name for run in runs for name in run.recording.wrote_outside() if not name.startswith(temporary)})
+    return f"{', '.join(names[:SHOWN])}{' and more' if len(names) > SHOWN else ''}"
+
+
+def _handed_on(runs: list[Run]) -> tuple[str, ...]:
+    """The files outside of the project that a run wrote and a later one read: their copies of the project are apart."""
+    later = frozenset[str]().union(*(run.recording.read_outside() for run in runs[1:]))
+    return tuple(sorted(later & frozenset[str]().union(*(run.recording.wrote_outside() for run in runs[:-1]))))
 
 
 def _precisions(run: Run | None, sites: Iterable[str]) -> dict[str, dict[str, list[str]]]:
@@ -206,6 +223,11 @@ def _notes(session: Session, sites: tuple[SiteEvidence, ...]) -> tuple[str, ...]
     alone = _untouched(session, sites)
     if alone:
         notes.append(f"not called, in files that did not change: {len(alone)} of the sites")
+    written = _written_outside(session.runs)
+    if written:
+        notes.append(
+            f"the program writes outside of the project, where every run meets the last one's files: {written}"
+        )
     weak = sum(site.weak_types for site in sites)
     if weak:
         notes.append(f"{weak} results have another weak type than in the original; their values were compared")

@@ -152,6 +152,8 @@ class ProcessLog:
     precisions: dict[tuple[str, str], dict[str, list[str]]] = field(default_factory=dict)
     donated: dict[tuple[str, str], tuple[tuple[str, str], ...]] = field(default_factory=dict)
     files: set[str] = field(default_factory=set)
+    wrote_outside: set[str] = field(default_factory=set)
+    read_outside: set[str] = field(default_factory=set)
     sharded: set[str] = field(default_factory=set)
     copying: set[str] = field(default_factory=set)
     does: dict[str, str] = field(default_factory=dict)
@@ -184,6 +186,9 @@ class ProcessLog:
             self.jax = record
         elif kind == "made":
             self._take_made(record)
+        elif kind == "outside":
+            self.wrote_outside.update(record["wrote"])
+            self.read_outside.update(record["read"])
         elif kind in ("files", "copies"):
             {"files": self.files, "copies": self.copying}[kind].update(record[kind])
         elif kind == "sig":
@@ -312,6 +317,14 @@ class Recording:
     def files(self) -> tuple[str, ...]:
         """The project's files that were loaded."""
         return tuple(sorted({name for log in self.processes.values() for name in log.files}))
+
+    def wrote_outside(self) -> frozenset[str]:
+        """The files outside of the project that the program opened to write them."""
+        return frozenset(name for log in self.processes.values() for name in log.wrote_outside)
+
+    def read_outside(self) -> frozenset[str]:
+        """The files outside of the project that the program opened to read them."""
+        return frozenset(name for log in self.processes.values() for name in log.read_outside)
 
     def stack(self) -> str:
         """What the program was doing when its time ran out, where it could still tell."""

@@ -127,9 +127,13 @@ def _first_instability(id_: str, comparison: SiteComparison, case: Case) -> str:
     for side, unstable in (("original", case.unstable), ("rewritten", case.unstable_rewritten)):
         call = unstable.get(id_)
         if call is not None and (first is None or call <= first):
-            return (
-                f"the {side} program differs from itself from call {call} on: seed it, or compare a part that repeats"
-            )
+            advice = "seed it, or compare a part that repeats"
+            if case.handed_on:
+                advice = (
+                    f"it reads {case.handed_on[0]}, which the run before wrote: each run begins with the files of the "
+                    "project, so let it write there, by a relative path"
+                )
+            return f"the {side} program differs from itself from call {call} on: {advice}"
     return ""
 
 

@@ -399,6 +399,18 @@ class TestMessages:
         told = describe_run("program", Outcome("exited", 1, "", 1.0), recording(tmp_path), {}, stderr, 60)
         assert told.endswith(says) or says in told.partition("status 1")[2]
 
+    def test_what_a_program_printed_last_is_no_error(self, tmp_path: Path) -> None:
+        outcome, record = Outcome("exited", 3, "", 1.0), recording(tmp_path)
+        told = describe_run("program", outcome, record, {}, "", 60, "epoch 1\n(Array([0.64]), 1.4)\n")
+        assert told.endswith("status 3; the last line that it printed is `(Array([0.64]), 1.4)`")
+        told = describe_run("program", outcome, record, {}, "", 60, "epoch 1\nRuntimeError: too small\n")
+        assert told.endswith("status 3: RuntimeError: too small")
+
+    def test_a_folder_beside_the_project_is_not_in_its_copy(self, tmp_path: Path) -> None:
+        said = "FileNotFoundError: [Errno 2] No such file or directory: '../data/x.npy'\n"
+        told = describe_run("program", Outcome("exited", 1, "", 1.0), recording(tmp_path), {}, said, 60)
+        assert told.endswith("in a copy of the project, outside of which `..` leads nowhere: verify the folder above")
+
     @pytest.mark.parametrize(
         ("kind", "signal", "says"),
         [

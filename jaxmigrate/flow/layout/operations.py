@@ -330,19 +330,28 @@ def _apart(
         )
         return PLAIN
     if kind == "first" and form in ("tree", "fetched") and isinstance(value, Tup) and _can_be_apart(value, operand):
-        group = it.joined_group(kind, node)
+        each = it.joined_group(kind, node)
         for index, part in enumerate(value.parts):
             own = it.group_of(part)
-            it.changed |= own is not None and group.field(str(index)).unify(own)
-        record(it, kind, node, operand, group, form, frame)
-        op = it.operations.ops[node]
-        op.sorts |= has_own_order(value)
-        op.numpys = max(op.numpys, numpys_in([value]))
-        return Tup(tuple(PLAIN for _ in value.parts))
+            it.changed |= own is not None and each.field(str(index)).unify(own)
+        return _taken(it, kind, value, node, operand, each, form, frame)
     group = it.group_of(value)
     assert group is not None
     if kind != "first" or not (isinstance(value, Ref) and is_object(value, node, operand, frame.module)):
         it.changed |= group.flatten()
+    return _taken(it, kind, value, node, operand, group, form, frame)
+
+
+def _taken(
+    it: Interpreter,
+    kind: Kind,
+    value: Abstract,
+    node: ast.expr,
+    operand: ast.expr,
+    group: Group,
+    form: str,
+    frame: Frame,
+) -> Abstract:
     record(it, kind, node, operand, group, form, frame)
     op = it.operations.ops[node]
     op.sorts |= has_own_order(value)

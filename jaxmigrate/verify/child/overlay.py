@@ -88,13 +88,14 @@ def protect(links: list[str]) -> None:
 def _before_open(event: str, arguments: tuple[Any, ...]) -> None:
     if event != "open" or not isinstance(arguments[0], (str, bytes, os.PathLike)):
         return
-    if _writes(arguments[1], arguments[2]):
+    if writes(arguments[1], arguments[2]):
         path = os.path.abspath(os.fsdecode(arguments[0]))
         if _LINKS.pop(path, ""):
             _materialise(path)
 
 
-def _writes(mode: Any, opened: Any) -> bool:
+def writes(mode: Any, opened: Any) -> bool:
+    """Whether a file that is opened in a mode, or with such flags, can be written to."""
     if isinstance(mode, str):
         return any(letter in mode for letter in "wax+")
     return isinstance(opened, int) and bool(opened & (os.O_WRONLY | os.O_RDWR))

@@ -10,7 +10,7 @@ import random
 import time
 from typing import Any
 
-from . import compiled, flags, loaded, log, overlay, processes, recorder, seeds, watch, witness
+from . import compiled, flags, loaded, log, outside, overlay, processes, recorder, seeds, watch, witness
 
 CONFIG = "JAXMIGRATE_VERIFY"
 
@@ -26,6 +26,7 @@ def start() -> None:
     overlay.redirect_imports(config["root"], config["copy"], config["marked"])
     overlay.protect(config["links"])
     loaded.tell_of(config["copy"])
+    outside.tell_of(config["copy"], config["records"], config["compiled"])
     _seed(config["seed"])
     if config["watch"]:
         watch.watch(config["copy"], config["watch"])
