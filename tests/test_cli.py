@@ -114,7 +114,7 @@ class TestArguments:
             (["fix", "--report", "out.txt", "."], "must end in .json, .xml, .md or .html"),
             (["fix", ".", "--", "python", "a.py"], "only run by --verify"),
             (["fix", "--verify", "-", "--", "python"], "standard input (-) cannot be combined"),
-            (["fix", ".", "--verify", "python", "a.py"], "stands behind `--`: `jaxmigrate fix --verify -- python a.py`"),
+            (["fix", ".", "--verify", "python", "a.py"], "behind `--`: `jaxmigrate fix --verify -- python a.py`"),
             (["fix", "a.py", "--verify"], "nothing to run"),
             (["rule", "jax.pmap"], "there is no rule 'jax.pmap'"),
             (["verify", ".", "--devices", "0", "--", "true"], "'0' is not a whole number"),
