@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+from jaxmigrate.flow.remade_objects import remakes_objects
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
@@ -77,6 +78,8 @@ def _may_be_set_from_outside(resolver: Resolver, node: ast.Name | ast.Attribute,
     name = last_name(node)
     key = (name, isinstance(node, ast.Attribute))
     if (isinstance(node, ast.Attribute) or _is_of_module(node, module)) and _reflects(resolver):
+        return True
+    if isinstance(node, ast.Attribute) and remakes_objects(resolver):
         return True
     if key not in _settable(resolver):
         modules = [module for module in resolver.project.program if name in module.text]

@@ -185,6 +185,78 @@ CHANGES = {
 }
 
 
+ANOTHER = """\
+import collections
+import dataclasses
+
+
+class Flag:
+    def __init__(self, done: bool):
+        self.done = done
+
+
+Flag(True)
+p = jax.pmap(lambda w, x: w + jax.lax.psum(x.sum(), "i"), axis_name="i")
+
+
+{above}class Trainer{bases}:
+    {body}
+
+    def run(self):
+        told, acc = [], np.zeros((8, 2))
+        for epoch in range(3):
+            if self.done:
+                told.append(float(acc.sum()))
+            else:
+                acc = p(jax_utils.replicate(jnp.ones(2)), shard(X + epoch))
+            {changes}
+        return told, float(acc.sum())
+
+
+RESULT = Trainer({given}).run()
+"""
+FIELD = "done: list = dataclasses.field(default_factory=list)"
+COUNTED = "def __init__(self):\n        self.n = 0"
+OWN = "def __init__(self, done: bool = False):\n        self.done = done"
+UNLIKE = {
+    "list of the class": ("", "", "done = []", "self.done.append(1)"),
+    "field": ("@dataclasses.dataclass\n", "", FIELD, "self.done.append(1)"),
+    "named tuple": ("", "(collections.namedtuple('T', 'done', defaults=([],)))", "pass", "self.done.append(1)"),
+    "property": ("", "", f"done = property(lambda s: s.n > 0)\n    {COUNTED}", "self.n += 1"),
+    "property of a base": (
+        "",
+        "(collections.UserList)",
+        "done = property(lambda s: len(s) > 0)",
+        "self.data.append(1)",
+    ),
+    "descriptor": (
+        "class Asked:\n    def __get__(self, owner, cls):\n        return owner.n > 0\n\n\n",
+        "",
+        f"done = Asked()\n    {COUNTED}",
+        "self.n += 1",
+    ),
+    "made anew": ("", "", OWN, "self.__init__(True)"),
+    "made anew by its class": ("", "", OWN, "Trainer.__init__(self, True)"),
+    "made anew in a method": (
+        f"class Base:\n    {OWN}\n\n\n",
+        "(Base)",
+        "def reset(self):\n        super().__init__(True)",
+        "self.reset()",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNLIKE)
+@pytest.mark.parametrize("layout", ["auto", "likely"])
+def test_what_has_the_name_of_another_classs_flag_is_none(name: str, layout: str) -> None:
+    above, bases, body, changes = UNLIKE[name]
+    text = ANOTHER.format(above=above, bases=bases, body=body, changes=changes, given="")
+    files = {"main.py": MAIN + text}
+    before, after = both("program", files, plan(files, layout))
+    assert (before["error"], after["error"]) == ("", "")
+    assert before["result"] == after["result"]
+
+
 @pytest.mark.parametrize("name", CHANGES)
 @pytest.mark.parametrize("layout", ["auto", "likely"])
 def test_flags_that_may_change_and_what_both_ways_do_are_no_proof(name: str, layout: str) -> None:

@@ -12,13 +12,15 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import product
 
-from jaxmigrate.flow.conditions import stored_attributes
+from jaxmigrate.flow.conditions import constants, stored_attributes
 from jaxmigrate.flow.layout.buffers import is_written
 from jaxmigrate.flow.layout.idioms import COUNTS
 from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.kept_flags import class_values, is_own, is_truth_of_class, is_unchanging, stores_of
 from jaxmigrate.flow.layout.model import Assumed, Context, Flag, Frame, Given
 from jaxmigrate.flow.layout.values import Abstract
 from jaxmigrate.flow.map_prefilter import MAPS
+from jaxmigrate.flow.remade_objects import remakes_objects
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
@@ -187,7 +189,7 @@ def _flag(it: Interpreter, test: ast.expr, module: Module) -> tuple[Flag, bool] 
     kept = [_kept(it, one, module) for one in operands]
     if None in kept or all(isinstance(one, ast.Constant) for one in operands):
         return None
-    proven = truth and all(kept)
+    proven = truth and all(kept) and (not _compares(test) or all(_is_number(it, one, module) for one in operands))
     if not proven and not it.trust.likely:
         return None
     names = [one for one in ast.walk(test) if isinstance(one, ast.Name)]
@@ -206,7 +208,9 @@ def _is_truth(it: Interpreter, node: ast.expr, module: Module, above: frozenset[
         case ast.Compare() | ast.UnaryOp(op=ast.Not()) | ast.Constant(value=bool()):
             return True
         case ast.Attribute(attr=name):
-            stores = _stored(it).get(name, []) if name not in above else []
+            if not all(map(is_truth_of_class, class_values(it, name))):
+                return None
+            stores = stores_of(it, node, module, _stored(it).get(name, [])) if name not in above else []
             values, inside = [(_value_of(one, where), where) for one, where in stores], above | {name}
             if values and all(value is not None and _is_truth(it, value, where, inside) for value, where in values):
                 return True
@@ -244,13 +248,30 @@ def _kept(it: Interpreter, node: ast.expr, module: Module) -> bool | None:
         case ast.Attribute(value=ast.Name() | ast.Attribute() as owner):
             inner, stores = _kept(it, owner, module), _stored(it).get(node.attr, [])
             set_later = any(not _makes(one, where) for one, where in stores)
-            if inner is None or set_later or node.attr in _methods(it) or is_written(it, node, module):
+            remade = isinstance(owner, ast.Name) and owner.id == "self" and remakes_objects(it.resolver)
+            if inner is None or set_later or remade or node.attr in _methods(it) or is_written(it, node, module):
                 return None
-            own = isinstance(owner, ast.Name) and owner.id == "self"
-            return own and len(stores) == 1 and not _reflects(it)
+            own = isinstance(owner, ast.Name) and owner.id == "self" and len(stores) == 1
+            return own and is_own(it, node, stores[0][0], module, stores[0][1]) and not _reflects(it)
         case ast.Call(keywords=[]):
             return True if _counts(it, node, module) else None
     return None
+
+
+def _compares(test: ast.expr) -> bool:
+    """Whether a test reads the values of its operands, which may change in place, and not only which they are."""
+    return isinstance(test, ast.Compare) and not isinstance(test.ops[0], ast.Is | ast.IsNot)
+
+
+def _is_number(it: Interpreter, node: ast.expr, module: Module) -> bool:
+    """Whether an operand is a number or a text: of an attribute what the `__init__` sets it to."""
+    if isinstance(node, ast.Attribute):
+        stores = [(_value_of(target, where), where) for target, where in _stored(it).get(node.attr, [])]
+        return bool(stores) and all(value is not None and _is_number(it, value, where) for value, where in stores)
+    binding = _binding(it, node, module) if isinstance(node, ast.Name) else None
+    if isinstance(node, ast.Name) and constants(it.resolver, node, module):
+        return True
+    return is_unchanging(it, node, binding, module)
 
 
 def _counts(it: Interpreter, call: ast.Call, module: Module) -> bool:
