@@ -14,9 +14,9 @@ from jaxmigrate.program.once import once
 from jaxmigrate.program.scopes import Binding, defaults_of
 from jaxmigrate.program.values import Class, External
 
-PLAIN_BASES = frozenset({"builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol"})
+PLAIN_BASES = frozenset({"builtins.object", "abc.ABC"})
 PLAIN = frozenset({"bool", "int", "float", "str"})
-GIVING_NUMBERS = frozenset({"builtins.int", "builtins.len", "builtins.bool", "builtins.float", "builtins.str"})
+GIVING = frozenset({f"builtins.{name}" for name in (*PLAIN, "len")})
 
 
 def is_own(it: Interpreter, attribute: ast.Attribute, store: ast.Attribute, module: Module, home: Module) -> bool:
@@ -75,7 +75,7 @@ def is_unchanging(it: Interpreter, node: ast.expr, binding: Binding | None, modu
         case ast.Call(func=function) if function in module.table.scope_of or isinstance(function, ast.Attribute):
             value = it.resolver.value(function, module)
             name = value.name if isinstance(value, External) else ""
-            return name in GIVING_NUMBERS or name.endswith("_count")
+            return name in GIVING or name.endswith("_count")
         case ast.Name() if binding is not None and binding.kind == "param":
             return _is_plain_parameter(binding)
         case ast.Name() if binding is not None and binding.value is not None:
