@@ -11,6 +11,7 @@ from typing import cast
 
 from jaxmigrate.flow.layout.choices import OpChoice
 from jaxmigrate.flow.layout.drawn_rows import sizes_behind
+from jaxmigrate.flow.layout.entering import TAKEN
 from jaxmigrate.flow.layout.idioms import CONSTANTS, LEADING, PATTERN, TILES, Idioms
 from jaxmigrate.flow.layout.model import OBSERVED, PRESUMED, Op
 from jaxmigrate.flow.layout.objects import REPLACES
@@ -44,6 +45,10 @@ ARRAY_METHODS = frozenset({"astype", "dtype", "item", "mean", "sum", "tolist"})
 KEPT = ("jax.numpy.stack", "jax.numpy.broadcast_to", "jax.lax.broadcast")  # which keep weak types
 STACKS = "flax.training.common_utils.stack_forest"
 BROADCAST = "jaxline.utils.bcast_local_devices"
+CHANGES = {  # what a process has of an array to all of it, and the reverse
+    "global_rows": "host_local_array_to_global_array",
+    "local_rows": "global_array_to_host_local_array",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +150,16 @@ class ArrayWriter:
         if op.kind in ("given", "taken") and op.form:
             return self._called_by_others(choice)
         if op.kind == "taken":
-            rows = self._own_rows if isinstance(op.node, ast.Name) else self._local_rows
-            return self._where_it_enters(choice, rows("$itself", choice.axis))
+            rows = self._rows("local_rows", "$itself", choice.axis, is_short=not isinstance(op.node, ast.Name))
+            return self._where_it_enters(choice, rows)
+        if op.kind == "kept" and isinstance(op.node, ast.Call) and op.form:
+            given = {f"a{i}": one for i, one in enumerate(op.node.args)}
+            every = f"({', '.join(f'${name}' for name in given)})"
+            text = f"$fun(*{self._rows('global_rows', every, choice.axis, is_short=True)})"
+            text = self._rows("local_rows", text, choice.axis, is_short=True) if op.form == TAKEN else text
+            return Replace(op.node, self._code(text, fun=op.node.func, **given))
+        if op.kind == "kept":
+            return self._where_it_enters(choice, self._rows("global_rows", "$itself", choice.axis, is_short=True))
         if op.kind == "first":
             first = self._first_over_all(op, "$x")
             text = f"{self._jax}.device_get({first})" if op.form == "fetched" else first
@@ -161,7 +174,7 @@ class ArrayWriter:
         names = ", ".join(name.removeprefix("=") for name in given)
         placed = [self.placed(n[1:], "$P($axis)", choice.axis) if n.startswith("=") else n for n in given]
         called = f"$itself({', '.join(placed)})"
-        called = self._local_rows(called, choice.axis) if choice.op.kind == "taken" else called
+        called = self._rows("local_rows", called, choice.axis, is_short=True) if choice.op.kind == "taken" else called
         return Replace(choice.op.node, self._code(f"lambda {names}: {called}"))
 
     def _each(self, made: str, choice: OpChoice) -> Replace:
@@ -337,19 +350,20 @@ class ArrayWriter:
 
     def _own_rows(self, operand: str, axis: str) -> str:
         """The source of this process's rows of an array that is split over all devices."""
-        self.shared.note(axis)
-        if self.shared.uses("local_rows"):
-            return self._local_rows(operand, axis)
-        local = f"{self.names.of('jax.experimental.multihost_utils')}.global_array_to_host_local_array"
-        quoted = f"{self.quote}{axis}{self.quote}"
-        mesh = f"{self.shared.name('get_mesh')}({'' if self.shared.one_axis else quoted})"
-        return f"{local}({operand}, {mesh}, $P({quoted}))"
+        return self._rows("local_rows", operand, axis)
 
-    def _local_rows(self, operand: str, axis: str) -> str:
-        """The same by a function of the project, which an expression has room for."""
+    def _rows(self, kind: str, operand: str, axis: str, *, is_short: bool = False) -> str:
+        """The source of what changes between this process's rows and an array over all devices.
+
+        Where that happens more than once, it has a function of the project, and where it has to be short.
+        """
         self.shared.note(axis)
-        more = "" if self.shared.one_axis else f", {self.quote}{axis}{self.quote}"
-        return f"{self.shared.name('local_rows')}({operand}{more})"
+        quoted, name = f"{self.quote}{axis}{self.quote}", self.shared.rows(kind, is_short=is_short)
+        if name:
+            return f"{name}({operand}{'' if self.shared.one_axis else f', {quoted}'})"
+        changed = self.names.of("jax.experimental.multihost_utils")
+        mesh = f"{self.shared.name('get_mesh')}({'' if self.shared.one_axis else quoted})"
+        return f"{changed}.{CHANGES[kind]}({operand}, {mesh}, $P({quoted}))"
 
     def _where_it_enters(self, choice: OpChoice, text: str) -> Operation:
         """What becomes of something that comes from out of sight, where it stands, or where a name gets it."""

@@ -181,7 +181,7 @@ class MapParts:
         return f"{self.names.of('functools.partial')}({name}{more})" if more else name
 
     def _host_local(self, plan: MapPlan, fun: str, named: str) -> str | None:
-        if plan.own_devices:
+        if plan.own_devices or plan.at_calls:
             return ""
         if not (self.processes and any(self._is_local(a) or a.local_fields for a in plan.everything)):
             return ""

@@ -98,6 +98,7 @@ class MapPlan:
     mesh: str = ""  # what the mesh of the devices that pmap is given is called above the statement of a site
     said: tuple[str, ...] = ()  # what a call calls what it gives, where names are not known
     own_devices: bool = False  # each process maps its rows over devices of its own
+    at_calls: bool = False  # its calls lay out these rows over all devices
     lays_out: bool = False  # the map itself brings what is the same on all devices to them
     moves: bool = False  # and all else to its mesh, since calls of the host take arrays of no other
     on_mesh: bool = False  # a function around it does that, where it can be made before there is a mesh

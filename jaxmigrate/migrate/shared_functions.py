@@ -98,6 +98,15 @@ def _shard(names: FileNames, wanted: Wanted) -> Iterator[str]:
     yield f"    return {jax}.tree.map(put, tree)"
 
 
+def _global_rows(names: FileNames, wanted: Wanted) -> Iterator[str]:
+    """What a process has of an array stays where it lies, so that a state may come by in each round."""
+    axis, parameter = _axis(wanted)
+    to_global = f"{names.of('jax.experimental.multihost_utils')}.host_local_array_to_global_array"
+    yield f"def global_rows(tree{', ' + parameter if parameter else ''}):"
+    yield '    """Arrays over all devices, of which tree has this process\'s rows."""'
+    yield f"    return {to_global}(tree, get_mesh({parameter}), {names.of('jax.sharding.PartitionSpec')}({axis}))"
+
+
 def _local_rows(names: FileNames, wanted: Wanted) -> Iterator[str]:
     axis, parameter = _axis(wanted)
     local = f"{names.of('jax.experimental.multihost_utils')}.global_array_to_host_local_array"
@@ -343,6 +352,7 @@ _LINES = {
     "get_mesh": _get_mesh,
     "mesh_of": _mesh_of,
     "shard": _shard,
+    "global_rows": _global_rows,
     "local_rows": _local_rows,
     "stack": _stack,
     "prefetch": _prefetch,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -21,6 +22,7 @@ NAMES = {  # in the order in which they are written
     "get_mesh": "get_mesh",
     "mesh_of": "mesh_of",
     "shard": "shard",
+    "global_rows": "global_rows",
     "local_rows": "local_rows",
     "stack": "stack",
     "prefetch": "prefetch",
@@ -77,6 +79,7 @@ class Wanted:
     default_axis: str = "devices"
     users: set[Module] = field(default_factory=set)  # files that make meshes
     all_names: set[str] = field(default_factory=set)  # the functions that some file uses
+    rows: Counter[str] = field(default_factory=Counter)  # how often rows of a process become global, or the reverse
 
     @property
     def by_process(self) -> bool:
@@ -131,6 +134,7 @@ def together_wanted(ones: Sequence[Wanted]) -> Wanted:
     for name in FLAGS:
         setattr(found, name, any(getattr(one, name) for one in ones))
     found.meshes = sum(one.meshes for one in ones)
+    found.rows = sum((one.rows for one in ones), Counter())
     found.needs = {module: needs for one in ones for module, needs in one.needs.items()}
     completed(found)
     return found
@@ -179,6 +183,14 @@ class Shared:
             return self._wanted.mesh_text(self._names, "$axis", own=False)
         made = f"{self.name('get_mesh')}({'' if self._wanted.one_axis is not None else '$axis'})"
         return f"{made}.local_mesh" if plan.own_devices and self._wanted.over_all and self._wanted.several else made
+
+    def rows(self, kind: str, *, is_short: bool) -> str:
+        """What the file calls a function between rows of a process and global arrays; empty where one call needs it."""
+        if is_short:
+            return self.name(kind)
+        if not self._final:
+            self._wanted.rows[kind] += 1
+        return self.name(kind) if self._final and self.uses(kind) else ""
 
     def count(self, some: SomeDevices) -> str:
         """The source of the number of some devices."""
@@ -294,11 +306,13 @@ class Shared:
 def completed(wanted: Wanted) -> None:
     """Decides whether meshes are made by a function: where others use it, or where many maps would say it."""
     several = wanted.meshes > FEW or len(wanted.users) > 1
+    if wanted.rows:
+        wanted.all_names |= {*wanted.rows} if sum(wanted.rows.values()) > 1 else {"get_mesh"}
     wanted.get_mesh = "get_mesh" in with_their_own(wanted.all_names, wanted) or several
     wanted.per_device |= len(wanted.beside) > FEW
     if wanted.per_device and wanted.beside:
         wanted.all_names.add("per_device")
-    wanted.over_all |= bool(wanted.all_names & {"shard", "host_local", "on_mesh", "local_rows"})
+    wanted.over_all |= bool(wanted.all_names & {"shard", "host_local", "on_mesh", "global_rows", "local_rows"})
     wanted.over_all &= not wanted.own
 
 
@@ -306,7 +320,7 @@ def with_their_own(kinds: Iterable[str], wanted: Wanted) -> set[str]:
     """Functions with those that they use themselves."""
     every = set(kinds)
     every |= {"mesh_of"} if "on_rows" in every else set()
-    uses_mesh = {"shard", "on_mesh", "local_rows"} | (set() if wanted.gives_meshes else {"host_local"})
+    uses_mesh = {"shard", "on_mesh", "global_rows", "local_rows"} | (set() if wanted.gives_meshes else {"host_local"})
     if "map_stacked" in every and wanted.chosen_needs is not None and wanted.chosen_needs.keeps_apart:
         every.add("kept_map")
     return every | {"get_mesh"} if every & uses_mesh else every

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from jaxmigrate.flow.layout.causes import Reason, Stacked
-from jaxmigrate.flow.layout.choices import SiteChoice
+from jaxmigrate.flow.layout.choices import OpChoice, SiteChoice
 from jaxmigrate.flow.layout.device_lists import changes_devices
 from jaxmigrate.flow.layout.reachable_modules import ReachableModules
 from jaxmigrate.migrate.aliases import Aliased, unused_aliases
@@ -188,6 +188,8 @@ class ProjectWriter:
         for one in self.wanted.values():
             if every.per_device and one.beside:
                 one.all_names.add("per_device")
+            own = {kind for kind in one.rows if kind in every.all_names}
+            one.all_names |= own | ({"get_mesh"} if one.rows.keys() - own else set())
         users = [m for m, one in self.wanted.items() if one.all_names or (one.users and every.get_mesh)]
         places = locations(sorted(users, key=lambda m: m.path), [*self.wanted], self.project, self._serves)
         groups: dict[Path, list[Module]] = {}
@@ -366,8 +368,15 @@ class ProjectWriter:
                 plan = None if own_mesh else plan if alone is not None else replace(plan, lays_out=True)
             elif plan is not None and self._has_own_devices(plan):
                 plan = replace(plan, own_devices=True)
+            elif plan is not None and self._is_laid_out_at_calls(site) and _fits_calls(plan):
+                plan = replace(plan, at_calls=True)
             self._plans[site.node] = plan
         return self._plans[site.node]
+
+    def _is_laid_out_at_calls(self, site: MappedSite) -> bool:
+        """Whether the calls of a map of stacked arrays lay out what they give it."""
+        found = self.chosen.layouts.sites.get(site.node) if self.chosen is not None else None
+        return found is not None and found.at_calls
 
     def _has_own_devices(self, plan: MapPlan) -> bool:
         """Whether each process can map its rows over devices of its own, which is what pmap does then.
@@ -512,12 +521,20 @@ class ProjectWriter:
         layouts = self.chosen.layouts
         arrays = ArrayWriter(work.module, self.resolver, names, shared, self.program, quote)
         for choice in layouts.ops:
-            if choice.op.module is work.module:
+            if choice.op.module is work.module and self._is_written_at_calls(choice):
                 work.operations += arrays.write(choice)
         work.operations += write_checkpoints(work.module, layouts.ops, arrays)
         for call in layouts.calls:
             if call.module is work.module:
                 work.operations += [NameArgument(call.node, k, "") for k in call.node.keywords]
+
+    def _is_written_at_calls(self, choice: OpChoice) -> bool:
+        """Whether what belongs to a call of a map of stacked arrays has its place there, and not around the map."""
+        site = self.chosen.layouts.sites.get(choice.site) if self.chosen is not None and choice.site else None
+        if site is None or not site.at_calls:
+            return True
+        plan = self._plan(site.site)
+        return plan is not None and _fits_calls(plan) and site.site.node not in self._indirect
 
     # what stays with the map that chooses its mesh at each call
 
@@ -582,6 +599,13 @@ class ProjectWriter:
             work.operations.append(Replace(decision.reference.node, code(found.nested)))
             work.operations.append(Replace(one.call, code("$f", f=one.function)))
             work.operations.append(Replace(one.outer_axis, code("($itself, $inner)", inner=one.inner_axis)))
+
+
+def _fits_calls(plan: MapPlan) -> bool:
+    """Whether all devices take the rows of what is given and returned, so that a call can say where these lie."""
+    usual = all(array.drops and array.axis == 0 for array in plan.everything if not array.static)
+    by_place = not (plan.given_by_keyword or plan.any_keywords or plan.by_rows)
+    return usual and by_place and not (plan.has_own_mesh or plan.own_devices) and bool(plan.axis_name)
 
 
 def _is_local(value: Value) -> bool:

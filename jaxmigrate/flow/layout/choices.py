@@ -98,6 +98,7 @@ class SiteChoice:
     why the site cannot be a shard_map over global arrays at all. `squeezes` are the stacked arguments whose first axis
     the mapped function can drop itself. `keywords` are the names of the last arguments where they are given by keyword.
     `by_rows`: its arguments may hold slices for fewer devices than there are, which show only when it is called.
+    `at_calls`: what its calls give and take is laid out there, although all of it is stacked.
     `tree` says where its outputs stand in what it returns, `leans` what its global arrays rest on beside proof,
     `advice` what to do about `blocked`.
     """
@@ -114,6 +115,7 @@ class SiteChoice:
     tree: Outputs = field(default_factory=Outputs)
     leans: tuple[Assumption, ...] = ()
     advice: str = ""
+    at_calls: bool = False
 
     def is_at_least(self, other: SiteChoice) -> bool:
         """Whether all its arrays have a global layout that have one in another choice for the same site."""
@@ -147,6 +149,7 @@ class OpChoice:
 
     What is stacked lies over all processes. `fields` of it stay stacked, of which `aligned` do so; `method` copies the
     object with other fields, and `rest` are these where all are known. `for_all`: a map takes it, on all devices.
+    `site`: it belongs to a call of that map.
     """
 
     op: Op
@@ -158,6 +161,7 @@ class OpChoice:
     rest: tuple[str, ...] = ()
     aligned: frozenset[str] = frozenset()
     for_all: bool = False
+    site: ast.expr | None = None
 
 
 @dataclass

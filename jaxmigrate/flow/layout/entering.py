@@ -21,6 +21,7 @@ from jaxmigrate.program.syntax import has_stars
 
 FEW = 8  # calls of one map, which read better than a function around it
 LOOPS = ast.For | ast.AsyncFor | ast.While
+GIVEN, TAKEN = "given", "given and taken"  # forms of a call of which all arguments are given together
 STAGES = ("lower", "trace", "eval_shape")
 
 
@@ -34,12 +35,18 @@ def entering(groups: Groups, found: Layouts) -> dict[ast.expr, list[OpChoice]]:
     made: dict[ast.expr, list[OpChoice]] = {}
     for node, choice in found.sites.items():
         own = calls.get(node, [])
-        if not choice.is_global or choice.by_rows or len(own) > FEW or any(len(sites[c.node]) > 1 for c in own):
+        if choice.by_rows or len(own) > FEW or any(len(sites[c.node]) > 1 for c in own):
             continue
-        ops = _Entering(groups, choice).ops(own)
+        if choice.is_global:
+            ops = _Entering(groups, choice).ops(own)
+            found.sites[node] = _over_all(choice) if ops else choice
+        elif groups.facts.blocked(node) is None:
+            ops = _Entering(groups, choice).ops(own)
+            found.sites[node] = replace(choice, at_calls=bool(ops))
+        else:
+            ops = []
         if ops:
             made[node] = ops
-            found.sites[node] = _over_all(choice)
     return made
 
 
@@ -69,6 +76,8 @@ class _Entering:
     def ops(self, calls: Sequence[SiteCall]) -> list[OpChoice]:
         """The operations at all calls; none where a call cannot do it, or where there is nothing to do."""
         choice = self.choice
+        if not choice.is_global and not all(map(_is_local, choice.every)):
+            return []  # what has no device axis may be of each process, which only a function around the map can tell
         fields = (name for one in choice.every for name, _ in one.fields if name not in one.aligned_fields)
         mixed = any(_is_local(part) for one in choice.arguments for part in one.parts)
         if mixed or any(True for _ in fields) or not any(map(_is_local, choice.every)):
@@ -96,16 +105,18 @@ class _Entering:
             call.receiver is not None and _is_local(self.choice.arguments[0])
         ):
             return None  # a partial of the map, or what calls it for each element
-        found: list[OpChoice] = []
-        for index, (place, argument) in enumerate(zip(places, self.choice.arguments, strict=True)):
-            if not _is_local(argument):
-                continue
-            group = it.groups.get(("argument", call.site, index))
-            if not self._is_made_for_call(group) or not _is_fresh(place, call, self.maps):
-                return None
-            found.append(self._op("given", place, call.module))
+        local = {index: place for index, place in enumerate(places) if _is_local(self.choice.arguments[index])}
+        fresh = all(
+            self._is_made_for_call(it.groups.get(("argument", call.site, index))) and _is_fresh(place, call, self.maps)
+            for index, place in local.items()
+        )
         taken = self._taken(call)
-        return None if taken is None else [*found, *taken]
+        if taken is None:
+            return None
+        if not fresh and 1 < len(local) == len(node.args) and not (node.keywords or call.receiver):
+            of_call = any(choice.op.node is node for choice in taken)
+            return [self._op("kept", node, call.module, TAKEN if of_call else GIVEN), *([] if of_call else taken)]
+        return [*(self._op("given" if fresh else "kept", place, call.module) for place in local.values()), *taken]
 
     def _padded(self, call: SiteCall) -> list[OpChoice] | None:
         """`pad_shard_unpad(step)(w, batch)`, in which flax calls the map: it is given a function that does that."""
@@ -136,7 +147,7 @@ class _Entering:
         local = [index for index, one in enumerate(self.choice.outputs) if _is_local(one)]
         if not local:
             return []
-        if self.choice.whole:
+        if self.choice.whole or all(map(_is_local, self.choice.outputs)):
             return [self._op("taken", call.node, call.module)]
         statement = call.module.table.parents.get(call.node)
         flat = self.choice.tree.places == tuple((i,) for i in range(len(self.choice.outputs)))
@@ -151,7 +162,8 @@ class _Entering:
         return [self._op("taken", one, call.module) for one in names]
 
     def _op(self, kind: Kind, node: ast.expr, module: Module, form: str = "") -> OpChoice:
-        return OpChoice(Op(kind, module, node, node, Group((kind, node)), form), "stacked", self.axis, donated=False)
+        op = Op(kind, module, node, node, Group((kind, node)), form)
+        return OpChoice(op, "stacked", self.axis, donated=False, site=self.choice.site.node)
 
 
 def _is_fresh(place: ast.expr, call: SiteCall, maps: Collection[ast.AST]) -> bool:

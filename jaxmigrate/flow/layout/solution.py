@@ -69,7 +69,7 @@ class Solution(Solver):
         """The modules whose texts change for the same arrays, for each group of arrays and each mapped function."""
         found: dict[object, set[Module]] = {}
         for node, choice in result.sites.items():
-            if not choice.is_global:
+            if not (choice.is_global or choice.at_calls):
                 continue
             module = choice.site.module
             found[node] = {module, *(s.function.module for s in choice.squeezes)}
