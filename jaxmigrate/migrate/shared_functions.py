@@ -99,11 +99,16 @@ def _shard(names: FileNames, wanted: Wanted) -> Iterator[str]:
 
 
 def _global_rows(names: FileNames, wanted: Wanted) -> Iterator[str]:
-    """What a process has of an array stays where it lies, so that a state may come by in each round."""
+    """What a process has of an array stays where it lies, so that a state may come by in each round.
+
+    One process passes on what it has, with the weak dtypes that JAX's conversion drops.
+    """
     axis, parameter = _axis(wanted)
     to_global = f"{names.of('jax.experimental.multihost_utils')}.host_local_array_to_global_array"
     yield f"def global_rows(tree{', ' + parameter if parameter else ''}):"
     yield '    """Arrays over all devices, of which tree has this process\'s rows."""'
+    yield f"    if {names.of('jax')}.process_count() == 1:"
+    yield "        return tree"
     yield f"    return {to_global}(tree, get_mesh({parameter}), {names.of('jax.sharding.PartitionSpec')}({axis}))"
 
 

@@ -106,7 +106,7 @@ class _Entering:
         ):
             return None  # a partial of the map, or what calls it for each element
         local = {index: place for index, place in enumerate(places) if _is_local(self.choice.arguments[index])}
-        fresh = all(
+        fresh = self.choice.is_global and all(
             self._is_made_for_call(it.groups.get(("argument", call.site, index))) and _is_fresh(place, call, self.maps)
             for index, place in local.items()
         )
