@@ -124,7 +124,7 @@ def test_they_agree_in_two_processes(name: str, in_processes: dict[str, str]) ->
 
 def test_what_is_mapped_has_its_decorators_above_it() -> None:
     text = after("a partial that has a name").replace("\n", " ").replace("    ", "")
-    assert text.count("@host_local @jax.jit @shard_map def ") == 2
+    assert text.count("@jax.jit @shard_map def ") == 2
     assert "def p_step(x, y):" in text
     assert "_per_device" not in text
     assert "donate_argnums" not in text

@@ -540,7 +540,7 @@ def test_a_program_that_is_one_process_needs_no_way_between_processes(layout: st
     assert "host_local" in several
     assert "host_local" not in alone
     assert "process_index)" not in alone
-    assert len(alone.splitlines()) < len(several.splitlines()) - 8
+    assert len(alone.splitlines()) < len(several.splitlines()) - 6
     (found,) = run_here([Program(layout, {"main.py": ALONE}, {"main.py": alone})], flags=UNOPTIMISED)
     assert found.verdict == "agrees", found.text
 
