@@ -17,6 +17,7 @@ from jaxmigrate.flow.device_axis import Axis, DeviceAxes
 from jaxmigrate.flow.first_devices import Taken, taken_from
 from jaxmigrate.flow.fixes import Offer, described
 from jaxmigrate.flow.guards import is_within_raises
+from jaxmigrate.flow.factories import is_come_to, ways_of
 from jaxmigrate.flow.host.engine import new_run, run_project
 from jaxmigrate.flow.host.run import Run, Stepped
 from jaxmigrate.flow.layout.idioms import REPLICATES
@@ -346,7 +347,11 @@ class Facts:
         if isinstance(call.func, ast.Attribute) and call.func.attr == function.name:
             return found.application.node not in function.decorator_list
         values = self.resolver.values(call.func, module)
-        return any(isinstance(one, Function) and one.node is function for one in values)
+        if any(isinstance(one, Function) and one.node is function for one in values):
+            return True
+        made = [one for one in values if isinstance(one, Application) and isinstance(one.callee, Function)]
+        place, home = found.application.node, found.application.module
+        return len(made) == len(values) > 0 and not any(is_come_to(place, home, one, self.resolver) for one in made)
 
     @cached_property
     def device_axes(self) -> DeviceAxes:
@@ -364,10 +369,15 @@ class Facts:
         stepped: dict[ast.Call, frozenset[int]] = {}
         for call, each in others.items():
             known = [one for one in each if one is not None]
-            if len(known) == len(each) >= len(self.resolver.values(call.func, homes[call])):
+            if len(known) == len(each) >= self._ways(call, homes[call]):
                 stepped[call] = frozenset().union(*known)
                 self._stepping[call] = homes[call]
         return DeviceAxes(self.resolver, stepped, self._seen)
+
+    def _ways(self, call: ast.Call, module: Module) -> int:
+        """How many things a call may be a call of: a function may return what it maps or compiles, by a flag."""
+        values = self.resolver.values(call.func, module)
+        return sum(ways_of(one, self.resolver) if isinstance(one, Application) else 1 for one in values)
 
     def _seen(self, node: ast.expr) -> Axis | None:
         """What the run of the host's code says of an axis of devices."""

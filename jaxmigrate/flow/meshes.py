@@ -136,8 +136,12 @@ def axes_with_one_device(mesh: Argument, resolver: Resolver) -> frozenset[str]:
         return frozenset()
     if call.shape is None:
         first = argument(value.arguments, 0, "devices")
-        alone = first is not None and first.expression is not None and len(call.axes) == 1
-        if not alone or first is None or first.expression is None:
+        if first is None or first.expression is None:
+            return frozenset()
+        lengths = _nested_lengths(first.expression, first.module, resolver)
+        if len(lengths) == len(call.axes):
+            return frozenset(axis for axis, length in zip(call.axes, lengths, strict=True) if length == 1)
+        if len(call.axes) > 1:
             return frozenset()
         return frozenset(call.axes if length_of_devices(first.expression, first.module, resolver) == 1 else ())
     node, module = call.shape
@@ -146,6 +150,18 @@ def axes_with_one_device(mesh: Argument, resolver: Resolver) -> frozenset[str]:
         return frozenset()
     ones = [isinstance(size, ast.Constant) and resolver.value(size, module) == Constant(1) for size in sizes]
     return frozenset(axis for axis, one in zip(call.axes, ones, strict=True) if one)
+
+
+def _nested_lengths(node: ast.expr, module: Module, resolver: Resolver) -> list[int]:
+    """The lengths of lists in one another, as far as they are written out: `[[[d0, d1]]]`."""
+    if isinstance(node, ast.Name):
+        named = resolver.bindings(node.id, module.table.scope_of[node])
+        bound = named[0] if len(named) == 1 and not named[0].path else None
+        return _nested_lengths(bound.value, module, resolver) if bound is not None and bound.value is not None else []
+    if not isinstance(node, ast.List | ast.Tuple) or not node.elts or any(isinstance(n, ast.Starred) for n in node.elts):
+        return []
+    first = node.elts[0]
+    return [len(node.elts), *(_nested_lengths(first, module, resolver) if not isinstance(first, ast.Name) else ())]
 
 
 def length_of_devices(node: ast.expr, module: Module, resolver: Resolver) -> int | None:

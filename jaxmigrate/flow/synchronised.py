@@ -11,6 +11,7 @@ from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import External, Function
+from jaxmigrate.program.words import MAPS
 
 STATISTICS = re.compile(r"batch_stats|model_state|bn_state|net_state|network_state")
 BY_NAME = re.compile(
@@ -46,6 +47,8 @@ def unsynchronised(modules: Sequence[Module], resolver: Resolver) -> Iterator[Un
             continue
         own = [(module, c) for c in module.table.calls if last_name(c.func) in averaging]
         calls = [one for one in own if not _is_within(one[1], module, averaging)]
+        if not calls and not _maps_else(module, averaging):
+            continue  # what a program once averaged that nothing maps now
         for function in _host_functions(module):
             walk = _Walk(module, averaging, resolver)
             walk.block(function.body, {}, ())
@@ -79,6 +82,20 @@ def _of_libraries(module: Module, resolver: Resolver) -> Iterator[str]:
             callee = resolver.value(call.func, module)
             if isinstance(callee, External) and not callee.name.startswith("jax."):
                 yield name
+
+
+def _maps_else(module: Module, names: set[str]) -> bool:
+    """Whether a module maps anything but what is a mean over the devices, for some functions that average."""
+    used = (node for node in module.nodes if isinstance(node, ast.Name | ast.Attribute) and last_name(node) in MAPS)
+    for node in used:
+        statement = module.table.statement_of(node)
+        within = module.table.function_of(node)
+        averages = isinstance(within, ast.FunctionDef) and within.name in names
+        if isinstance(statement, ast.Import | ast.ImportFrom) or averages:
+            continue
+        if not (isinstance(statement, ast.Assign | ast.Return) and AVERAGES.search(ast.unparse(statement))):
+            return True
+    return False
 
 
 def _is_within(call: ast.Call, module: Module, names: set[str]) -> bool:

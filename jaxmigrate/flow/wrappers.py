@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
+from jaxmigrate.flow.factories import is_come_to
 from jaxmigrate.program.collectives import argument
 from jaxmigrate.program.library import named
 from jaxmigrate.program.passing import passed
@@ -106,9 +107,15 @@ def _expanded(value: Value, given: Given, resolver: Resolver, depth: int) -> tup
     returned = resolver.returned(callee) if inside is not None else ()
     if len(returned) > 1:  # `return f if mesh is None else shard_map(f, mesh, ...)`
         returned = tuple(one for one in returned if not isinstance(one, Parameter))
+    returned = tuple(one for one in returned if not _is_passed_by(one, value, resolver))
     if inside is None or len(returned) != 1:
         return None, given
     return _expanded(filled(returned[0], inside, resolver), inside, resolver, depth - 1)
+
+
+def _is_passed_by(returned: Value, made: Application, resolver: Resolver) -> bool:
+    """Whether a call of a wrapper does not come to the map that it may return, by the flags that it is given."""
+    return isinstance(returned, Application) and not is_come_to(returned.node, returned.module, made, resolver)
 
 
 def _bound(wrapper: Function, arguments: tuple[Argument, ...], given: Given) -> Given | None:

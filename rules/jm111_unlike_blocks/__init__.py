@@ -11,6 +11,7 @@ from jaxmigrate.flow.blocks import Clash, Evaluator
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.mapped_blocks import OWN_AXES, Given, bodies, shown_as
 from jaxmigrate.flow.paired_rows import unlike_rows
+from jaxmigrate.flow.readings import axes_of_one
 
 CODE = "JM111"
 
@@ -28,7 +29,8 @@ def check(facts: Facts) -> Iterator[Finding]:
                 )
                 place = Step(pair.module, pair.node, "the rows of both are taken here")
                 yield from facts.finding(pair.whole.module, pair.whole.spec, CODE, message, (place,))
-        _, given, _, body = one
+        found, given, _, body = one
+        alone = axes_of_one(found, facts.resolver)
         for part in body.chosen:
             if part.node not in told:
                 told.add(part.node)
@@ -39,7 +41,8 @@ def check(facts: Facts) -> Iterator[Finding]:
                 yield from facts.finding(part.module, part.node, CODE, message)
         for clash in body.clashes:
             own = any(OWN_AXES.search(axis.lower()) for axes in clash.axes for axis in axes)
-            if clash.node not in told and not own:
+            fits = clash.axes[0] - alone == clash.axes[1] - alone  # where there is one device, a block is all
+            if clash.node not in told and not own and not fits:
                 told.add(clash.node)
                 spec = _spec(clash, body, given)
                 way = (Step(clash.module, clash.node, "they meet here"),) if spec is not None else ()

@@ -11,6 +11,7 @@ from jaxmigrate.flow.operations import function_operations, same_sequence, withi
 from jaxmigrate.flow.variance import order, suspicion
 from jaxmigrate.flow.variance.callees import Closure
 from jaxmigrate.flow.variance.carries import noting
+from jaxmigrate.flow.variance.counting import counts_steps
 from jaxmigrate.flow.variance.frames import Arguments, Frame, fresh
 from jaxmigrate.flow.variance.lattice import (
     ARRAY,
@@ -123,7 +124,7 @@ def cond(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | N
         operands = [(arguments.named["operand"],)] * 2
     if len(rest) == 4 and run.known_callee(rest[3]) is not None:
         ways, operands = [rest[1], rest[3]], [(rest[0],), (rest[2],)]
-    elif node is not None and frame is not None and (differs(predicate) or _is_metric(predicate, node)):
+    elif node is not None and frame is not None and _divides(run, predicate, node, frame):
         _diverging(run, _written(node, slice(1, 3), "true_fun", "false_fun"), node, frame, ways)
     before = run.reductions
     found = [
@@ -140,6 +141,13 @@ def cond(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | N
 
 def _either(run: Run, found: Sequence[AbstractValue]) -> AbstractValue:
     return suspicion.one_of(found) if run.mode.lenient else join_all(found)
+
+
+def _divides(run: Run, predicate: AbstractValue, node: ast.Call, frame: Frame) -> bool:
+    """Whether a predicate of `cond` parts the devices; what counts steps alone is the same on all."""
+    if not (differs(predicate) or _is_metric(predicate, node)):
+        return False
+    return not (node.args and counts_steps(run.resolver, node.args[0], frame.module))
 
 
 def _is_metric(predicate: AbstractValue, node: ast.Call) -> bool:

@@ -163,8 +163,8 @@ def of_operation(
     if not isinstance(op, ast.Sub) and not (marks or left.marks or right.marks):
         return result
     if not isinstance(op, ast.Add | ast.Pow):
-        kept = () if isinstance(op, ast.Mult | ast.Div) else _spreads(result)
-        marks = (marks - _BRIEF).difference(kept)
+        kept = isinstance(op, ast.Mult | ast.Div) and not (DEVIATION in left.marks and is_spread(right))
+        marks = (marks - _BRIEF).difference(() if kept else _spreads(result))  # what is normalised is no variance
     if isinstance(op, ast.MatMult):
         marks -= {STEPPED}
     if isinstance(op, ast.Add | ast.Sub):
