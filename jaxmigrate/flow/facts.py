@@ -342,13 +342,18 @@ class Facts:
     def _is_unmapped(self, call: ast.Call, module: Module, found: DeviceMap) -> bool:
         """Whether a call is of the very function that a map is given somewhere: `vae.encode(x)`, `pmap(vae.encode)`."""
         function = found.function.node
+        if self._is_passed_by(call, module, found):
+            return True
         if isinstance(function, ast.Lambda):
             return False
         if isinstance(call.func, ast.Attribute) and call.func.attr == function.name:
             return found.application.node not in function.decorator_list
         values = self.resolver.values(call.func, module)
-        if any(isinstance(one, Function) and one.node is function for one in values):
-            return True
+        return any(isinstance(one, Function) and one.node is function for one in values)
+
+    def _is_passed_by(self, call: ast.Call, module: Module, found: DeviceMap) -> bool:
+        """Whether what is called was made by a function that does not come to a map, for the flags it was given."""
+        values = self.resolver.values(call.func, module)
         made = [one for one in values if isinstance(one, Application) and isinstance(one.callee, Function)]
         place, home = found.application.node, found.application.module
         return len(made) == len(values) > 0 and not any(is_come_to(place, home, one, self.resolver) for one in made)

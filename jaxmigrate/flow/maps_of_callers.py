@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from jaxmigrate.flow.receivers import overriding
+from jaxmigrate.flow.factories import is_come_to
 from jaxmigrate.flow.wrappers import Given, filled
 from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.collectives import argument
@@ -60,6 +61,9 @@ class MapsOfCallers:
         if parameter is None or depth == 0:
             return
         for use in self.uses(parameter.function, parameter.module):
+            call = self.resolver.value(use.node, use.module)
+            if isinstance(call, Application) and not is_come_to(mapping.node, mapping.module, call, self.resolver):
+                continue
             made = filled(mapping, use.given, self.resolver)
             if isinstance(made, Application) and made != mapping:
                 known = self._parameter(made)
