@@ -5,19 +5,22 @@ from __future__ import annotations
 import ast
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from jaxmigrate.flow.later_reads import binds, block_of, dotted, in_sequence, read_again, stores
+from jaxmigrate.flow.deleted.run import Given, Run
+from jaxmigrate.flow.factories import is_chosen
+from jaxmigrate.flow.later_reads import METADATA, binds, block_of, dotted, in_sequence, read_again, stores
 from jaxmigrate.flow.mapped_calls import JITS, may_come_from
 from jaxmigrate.flow.readings import is_scan
 from jaxmigrate.flow.wrappers import before_compiling, unwrapped
-from jaxmigrate.program.collectives import PMAPS, argument
+from jaxmigrate.program.collectives import PMAPS, SHARD_MAPS, argument
 from jaxmigrate.program.functions import is_static, own_statements, returned_by
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Application, Constant, External, Function, Instance, Partial, Value
+from jaxmigrate.records import replace
 
 UPDATES = frozenset({"replace", "_replace", "apply_gradients", "apply_updates", "map", "tree_map", "pmean"})
 OPTIONS = ("donate_argnums", "donate_argnames")
@@ -32,6 +35,16 @@ class Reuse(NamedTuple):
     call: ast.Call
     name: str
     read: ast.expr
+    read_in: Module | None = None
+
+
+class Donated(NamedTuple):
+    """An argument that a call donates, and whether only a copy is of what lies on one device."""
+
+    node: ast.expr
+    name: str
+    of_pmap: bool
+    moves: bool
 
 
 def reuses(
@@ -41,19 +54,49 @@ def reuses(
 
     `is_on_devices` knows arrays that certainly lie on the devices already: no copy is donated of these.
     """
+    given: dict[ast.Call, list[Donated]] = {}
+    concerned: list[Module] = []
+    told: set[ast.AST] = set()
     for module in modules:
         own = "donate_arg" in module.text
         if own or _imports_donating(module, resolver):
+            concerned.append(module)
             for call in module.table.calls:
                 if not own and not isinstance(call.func, ast.Name | ast.Attribute):
                     continue  # objects of other modules are not opened for that
-                for donated, moves in _donated(call, module, resolver, is_on_devices):
+                for donated in _donated(call, module, resolver, is_on_devices):
+                    given.setdefault(call, []).append(donated)
+                for donated, moves in [(one.name, one.of_pmap) for one in given.get(call, ())]:
                     for name in (donated, *_aliases(donated, call, module, resolver, moves=moves)):
                         read = read_again(call, name, module)
                         if read is not None:
+                            told.add(read)
                             yield Reuse(module, call, name, read)
                     for alias, read in _kept_over_rounds(donated, call, module):
+                        told.add(read)
                         yield Reuse(module, call, alias, read)
+    for use in _used_deleted(concerned, given, resolver):
+        if use.read not in told:
+            told.add(use.read)
+            yield use
+
+
+def _used_deleted(
+    modules: Sequence[Module], given: Mapping[ast.Call, Sequence[Donated]], resolver: Resolver
+) -> Iterator[Reuse]:
+    """What is used after it was donated as the host's code runs: by other names, in other functions, as an entry."""
+    if not given:
+        return
+    calls = {call: [Given(one.node, one.name, one.moves) for one in each] for call, each in given.items()}
+    run = Run(resolver, calls, lambda field: FIELDS.search(field) is not None)
+    for module in modules:
+        run.module(module)
+    for module in modules:
+        for node in module.table.own_scope:
+            if isinstance(node, ast.FunctionDef) and node not in run.ran and not _is_traced(node.body[0], module):
+                run.enter(Function(module, node), {}, 0)
+    for use in run.uses:
+        yield Reuse(use.donation.module, use.donation.call, use.donation.name, use.read, use.module)
 
 
 def _imports_donating(module: Module, resolver: Resolver) -> bool:
@@ -71,25 +114,28 @@ def _imports_donating(module: Module, resolver: Resolver) -> bool:
 
 def _donated(
     call: ast.Call, module: Module, resolver: Resolver, is_on_devices: Callable[[ast.expr], bool]
-) -> Iterator[tuple[str, bool]]:
-    """The names among the arguments that a call donates, and whether only copies of what is on one device are."""
-    if not any(dotted(one) or isinstance(one, ast.Tuple) for one in (*call.args, *(k.value for k in call.keywords))):
+) -> Iterator[Donated]:
+    """The names among the arguments that a call donates."""
+    if not any(spelled(one) or isinstance(one, ast.Tuple) for one in (*call.args, *(k.value for k in call.keywords))):
         return
     if _is_traced(call, module):
         return
     if not may_come_from(call.func, module, resolver.project, "donate_arg"):
         return
     made = [before_compiling(one) for one in resolver.values(call.func, module)]
-    made = [unwrapped(one, resolver) if isinstance(one, Application) else one for one in made]
+    bound = 0
+    if len(made) == 1 and isinstance(made[0], Partial) and not any(one.keyword for one in made[0].arguments):
+        bound, made = len(made[0].arguments), [made[0].callee]  # what `partial(step, config)` gives comes first
+    made = [_chosen(unwrapped(one, resolver), one, resolver) if isinstance(one, Application) else one for one in made]
     for value in made[:1]:
         if not isinstance(value, Application) or not isinstance(value.callee, External):
             return
         if value.callee.name not in JITS | PMAPS or not all(_donates_alike(one, value, resolver) for one in made[1:]):
             return
-        for number, one in _given_away(call, value, resolver):
+        for number, one in _given_away(call, value, resolver, bound):
             gives = _gives_back(value, number, resolver)
             for given in one.elts if isinstance(one, ast.Tuple) else [one]:
-                name = dotted(given)
+                name = spelled(given)
                 if not name or _is_numpy(given, module, resolver):
                     continue
                 other = _held_before(given, call, module)
@@ -97,7 +143,41 @@ def _donated(
                 renewed = any(_is_renewed(c, one, module) for c in calls for one in names)
                 known = gives or renewed or (is_on_devices(given) and _differentiates(value, number, resolver))
                 if known or _is_rebuilt(value, given, module, resolver):
-                    yield name, value.callee.name in PMAPS
+                    of_pmap = value.callee.name in PMAPS
+                    yield Donated(given, name, of_pmap, of_pmap or _places(value, resolver))
+
+
+def _chosen(made: Application, asked: Application, resolver: Resolver) -> Application:
+    """The same with the options that a flag chooses: `jit(f, donate_argnums=(0,) if donate else ())`."""
+    if not any(isinstance(one.expression, ast.IfExp) for one in made.arguments):
+        return made
+    arguments = []
+    for one in made.arguments:
+        holds = is_chosen(one.expression, asked, resolver) if isinstance(one.expression, ast.IfExp) else None
+        if isinstance(one.expression, ast.IfExp) and holds is not None:
+            arguments.append(replace(one, expression=one.expression.body if holds else one.expression.orelse))
+        else:
+            arguments.append(one)
+    return replace(made, arguments=tuple(arguments))
+
+
+def _places(made: Application, resolver: Resolver) -> bool:
+    """Whether what is compiled takes its arguments on several devices, so that others are copied there first."""
+    if any(one.keyword == "in_shardings" for one in made.arguments):
+        return True
+    mapped = argument(made.arguments, 0, "fun", "f")
+    values = resolver.argument_values(mapped) if mapped is not None else ()
+    return any(
+        isinstance(one, Application) and isinstance(one.callee, External) and one.callee.name in SHARD_MAPS
+        for one in values
+    )
+
+
+def spelled(node: ast.expr) -> str:
+    """A name with what stands behind its dots, or an entry of what it names, as they stand; empty for others."""
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and spelled(node.value):
+        return ast.unparse(node)
+    return dotted(node)
 
 
 def _donates_alike(value: Value, other: Application, resolver: Resolver) -> bool:
@@ -131,13 +211,24 @@ def _kept_over_rounds(name: str, call: ast.Call, module: Module) -> Iterator[tup
     block = block_of(loop, module.table.parents.get(loop)) or ()
     for after in loop.body[loop.body.index(statement) + 1 :]:
         for node in ast.walk(after) if isinstance(after, ast.If) and _asks_for_better(after.test) else ():
-            match node:
-                case ast.Assign(targets=[ast.Name(id=alias)], value=ast.Name(id=held)) if held == name:
-                    if alias == name or _leaves(node, module):
-                        continue
-                    read, _ = in_sequence(block[block.index(loop) + 1 :], alias) if loop in block else (None, False)
-                    if read is not None:
-                        yield alias, read
+            for alias in _named_again(node, name):
+                if alias == name or _leaves(node, module):
+                    continue
+                read, _ = in_sequence(block[block.index(loop) + 1 :], alias) if loop in block else (None, False)
+                if read is not None:
+                    yield alias, read
+
+
+def _named_again(node: ast.AST, name: str) -> Iterator[str]:
+    """The names that an assignment gives to what a name holds: `best = state`, `low, best = loss, state`."""
+    match node:
+        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
+            pairs = list(zip(targets, values, strict=False))
+        case ast.Assign(targets=targets, value=value):
+            pairs = [(target, value) for target in targets]
+        case _:
+            return
+    yield from (one.id for one, held in pairs if isinstance(one, ast.Name) and spelled(held) == name)
 
 
 def _asks_for_better(test: ast.expr) -> bool:
@@ -192,12 +283,14 @@ def _words(node: ast.expr) -> set[str]:
     return {last_name(one) for one in ast.walk(node) if isinstance(one, ast.Name | ast.Attribute)}
 
 
-def _given_away(call: ast.Call, made: Application, resolver: Resolver) -> Iterator[tuple[int, ast.expr]]:
+def _given_away(
+    call: ast.Call, made: Application, resolver: Resolver, bound: int = 0
+) -> Iterator[tuple[int, ast.expr]]:
     """The arguments that a call donates, with their positions among the parameters of what is compiled."""
     numbers, words = _listed(made, "donate_argnums", resolver), _listed(made, "donate_argnames", resolver)
     function, skip = _mapped(made, resolver)
     names = function.passed_names()[skip:] if function is not None else []
-    first = 1 if function is not None and _is_method_of(call, made, function) else 0
+    first = bound + (1 if function is not None and _is_method_of(call, made, function) else 0)
     for number, one in enumerate(itertools.takewhile(_is_plain, call.args), first):
         if number in numbers or (number < len(names) and names[number] in words):
             yield number, one
@@ -356,7 +449,7 @@ def _gives_back(made: Application, number: int, resolver: Resolver) -> bool:
         return bool(_kept(function.node.body, made_of))
     statements = list(own_statements(function.node))
     for node in sorted((n for n in statements if isinstance(n, ast.Assign)), key=lambda n: n.lineno):
-        if _kept(node.value, made_of):
+        if _kept(node.value, made_of) or _is_next_key(node, made_of):
             made_of |= {n.id for target in node.targets for n in ast.walk(target) if isinstance(n, ast.Name)}
     return any(isinstance(n, ast.Return) and n.value is not None and _kept(n.value, made_of) for n in statements)
 
@@ -379,12 +472,30 @@ def _kept(node: ast.expr, names: set[str]) -> bool:
             return name in names
         case ast.Tuple(elts=elements) | ast.List(elts=elements):
             return any(_kept(element, names) for element in elements)
+        case ast.Dict(values=values):
+            return any(_kept(value, names) for value in values)
+        case ast.Attribute(value=owner, attr=field):
+            return field not in METADATA and field != "T" and _kept(owner, names)
+        case ast.Subscript(value=owner, slice=ast.Constant(value=str())):
+            return _kept(owner, names)
+        case ast.Call(func=ast.Attribute(value=ast.Subscript(value=ast.Attribute(value=owner, attr="at")))):
+            return _kept(owner, names)
+        case ast.Call(func=ast.Attribute(attr="update" | "scan" | "fori_loop" | "while_loop"), args=args):
+            return any(_kept(one, names) for one in args)  # an optimiser's state, a carry
         case ast.BinOp(left=left, right=right):
             return _kept(left, names) or _kept(right, names)
         case ast.Call(func=ast.Attribute(value=owner, attr=method)) if method in UPDATES and _kept(owner, names):
             return True
         case ast.Call(func=func, args=args) if last_name(func) in UPDATES:
             return any(_kept(one, names) for one in args)
+    return False
+
+
+def _is_next_key(node: ast.Assign, names: set[str]) -> bool:
+    """Whether an assignment splits a key: `key, own = jax.random.split(key)` gives others of its shape."""
+    match node:
+        case ast.Assign(targets=[ast.Tuple()], value=ast.Call(func=function, args=[ast.Name(id=name)], keywords=[])):
+            return name in names and re.search(r"(random|jr|jrandom|rand)\.split$", ast.unparse(function)) is not None
     return False
 
 

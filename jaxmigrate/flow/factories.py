@@ -46,6 +46,14 @@ def is_come_to(node: ast.AST, module: Module, made: Application, resolver: Resol
     return True
 
 
+def is_chosen(choice: ast.IfExp, made: Application, resolver: Resolver) -> bool | None:
+    """How a choice in a function turns out that a call of it made; None where that is not known."""
+    factory = made.callee
+    if not isinstance(factory, Function) or isinstance(factory.node, ast.Lambda):
+        return None
+    return _Given(made, factory, resolver).holds(choice.test)
+
+
 class _Given:
     """What a call gives a function for its parameters."""
 

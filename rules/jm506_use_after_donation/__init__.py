@@ -19,4 +19,4 @@ def check(facts: Facts) -> Iterator[Finding]:
         where = "in the loop's previous iteration" if inside else "above"
         message = f"{found.name} was donated {where}, and its array is deleted"
         way = () if inside else (Step(found.module, found.call, "donated here"),)
-        yield from facts.finding(found.module, found.read, CODE, message, way)
+        yield from facts.finding(found.read_in or found.module, found.read, CODE, message, way)
