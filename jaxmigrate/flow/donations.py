@@ -5,25 +5,28 @@ from __future__ import annotations
 import ast
 import itertools
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from jaxmigrate.flow.deleted.run import Given, Run
+from jaxmigrate.flow.deleted.engine import uses_of_deleted
+from jaxmigrate.flow.deleted.run import Given
 from jaxmigrate.flow.factories import is_chosen
-from jaxmigrate.flow.later_reads import METADATA, binds, block_of, dotted, in_sequence, read_again, stores
+from jaxmigrate.flow.given_back import gives_back
+from jaxmigrate.flow.later_reads import asks_for_deletion, binds, block_of, dotted, in_sequence, read_again, stores
 from jaxmigrate.flow.mapped_calls import JITS, may_come_from
 from jaxmigrate.flow.readings import is_scan
 from jaxmigrate.flow.wrappers import before_compiling, unwrapped
 from jaxmigrate.program.collectives import PMAPS, SHARD_MAPS, argument
-from jaxmigrate.program.functions import is_static, own_statements, returned_by
+from jaxmigrate.program.functions import is_static, returned_by
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Application, Constant, External, Function, Instance, Partial, Value
 from jaxmigrate.records import replace
 
-UPDATES = frozenset({"replace", "_replace", "apply_gradients", "apply_updates", "map", "tree_map", "pmean"})
 OPTIONS = ("donate_argnums", "donate_argnames")
+DONATES = re.compile(r"donate_arg|filter_jit\([^)]*donate=|filter_jit, donate=")
 TRACING = frozenset({"jit", "pmap", "shard_map", "smap", "vmap", "scan", "while_loop", "fori_loop", "cond", "grad"})
 FIELDS = re.compile("param|weight|variables|stats|opt_state|ema$|ema_|momentum|grads?$|rng|key$")
 
@@ -56,28 +59,29 @@ def reuses(
     """
     given: dict[ast.Call, list[Donated]] = {}
     concerned: list[Module] = []
-    told: set[ast.AST] = set()
+    told: set[tuple[Module, int]] = set()
     for module in modules:
-        own = "donate_arg" in module.text
+        own = DONATES.search(module.text) is not None
         if own or _imports_donating(module, resolver):
             concerned.append(module)
             for call in module.table.calls:
                 if not own and not isinstance(call.func, ast.Name | ast.Attribute):
                     continue  # objects of other modules are not opened for that
-                for donated in _donated(call, module, resolver, is_on_devices):
-                    given.setdefault(call, []).append(donated)
+                for one in _donated(call, module, resolver, is_on_devices):
+                    given.setdefault(call, []).append(one)
                 for donated, moves in [(one.name, one.of_pmap) for one in given.get(call, ())]:
                     for name in (donated, *_aliases(donated, call, module, resolver, moves=moves)):
                         read = read_again(call, name, module)
-                        if read is not None:
-                            told.add(read)
+                        if read is not None and not asks_for_deletion(read, module):
+                            told.add((module, read.lineno))
                             yield Reuse(module, call, name, read)
                     for alias, read in _kept_over_rounds(donated, call, module):
-                        told.add(read)
+                        told.add((module, read.lineno))
                         yield Reuse(module, call, alias, read)
     for use in _used_deleted(concerned, given, resolver):
-        if use.read not in told:
-            told.add(use.read)
+        place = (use.read_in or use.module, use.read.lineno)
+        if place not in told and not place[0].is_test:  # a test may well try what happens
+            told.add(place)
             yield use
 
 
@@ -88,14 +92,7 @@ def _used_deleted(
     if not given:
         return
     calls = {call: [Given(one.node, one.name, one.moves) for one in each] for call, each in given.items()}
-    run = Run(resolver, calls, lambda field: FIELDS.search(field) is not None)
-    for module in modules:
-        run.module(module)
-    for module in modules:
-        for node in module.table.own_scope:
-            if isinstance(node, ast.FunctionDef) and node not in run.ran and not _is_traced(node.body[0], module):
-                run.enter(Function(module, node), {}, 0)
-    for use in run.uses:
+    for use in uses_of_deleted(resolver, modules, calls, lambda field: _holds_arrays(field, resolver), _is_traced):
         yield Reuse(use.donation.module, use.donation.call, use.donation.name, use.read, use.module)
 
 
@@ -120,7 +117,7 @@ def _donated(
         return
     if _is_traced(call, module):
         return
-    if not may_come_from(call.func, module, resolver.project, "donate_arg"):
+    if not any(may_come_from(call.func, module, resolver.project, word) for word in ("donate_arg", "filter_jit")):
         return
     made = [before_compiling(one) for one in resolver.values(call.func, module)]
     bound = 0
@@ -237,10 +234,10 @@ def _asks_for_better(test: ast.expr) -> bool:
     return any(isinstance(op, orders) for one in ast.walk(test) if isinstance(one, ast.Compare) for op in one.ops)
 
 
-def _leaves(statement: ast.stmt, module: Module) -> bool:
+def _leaves(statement: ast.AST, module: Module) -> bool:
     """Whether a loop ends behind a statement of its block."""
-    block = block_of(statement, module.table.parents.get(statement)) or [statement]
-    return isinstance(block[-1], ast.Break | ast.Return | ast.Raise)
+    block = block_of(statement, module.table.parents.get(statement))
+    return isinstance(block[-1] if block else statement, ast.Break | ast.Return | ast.Raise)
 
 
 def _held_before(given: ast.expr, call: ast.Call, module: Module) -> str:
@@ -288,6 +285,7 @@ def _given_away(
 ) -> Iterator[tuple[int, ast.expr]]:
     """The arguments that a call donates, with their positions among the parameters of what is compiled."""
     numbers, words = _listed(made, "donate_argnums", resolver), _listed(made, "donate_argnames", resolver)
+    numbers += tuple(range(_first_of_all(made, resolver), len(call.args)))
     function, skip = _mapped(made, resolver)
     names = function.passed_names()[skip:] if function is not None else []
     first = bound + (1 if function is not None and _is_method_of(call, made, function) else 0)
@@ -299,6 +297,13 @@ def _given_away(
         by_number = number in numbers and isinstance(made.callee, External) and made.callee.name in JITS
         if number >= 0 and (by_number or keyword.arg in words):
             yield number, keyword.value
+
+
+def _first_of_all(made: Application, resolver: Resolver) -> int:
+    """From which position on equinox's `filter_jit(f, donate="all")` donates; beyond any where it does not."""
+    named = isinstance(made.callee, External) and made.callee.name.startswith("equinox.")
+    kind = str(next(iter(_listed(made, "donate", resolver)), "")) if named else ""
+    return {"all": 0, "all-except-first": 1}.get(kind.replace("warn", "all"), sys.maxsize)
 
 
 def _is_method_of(call: ast.Call, made: Application, function: Function) -> bool:
@@ -424,10 +429,15 @@ def _aliases(name: str, call: ast.Call, module: Module, resolver: Resolver, *, m
 
 def _is_array_of(held: ast.expr, name: str, resolver: Resolver) -> bool:
     """Whether an expression is a field of arrays of a donated object, by its name; not one that is declared static."""
-    if not isinstance(held, ast.Attribute) or dotted(held.value) != name or not FIELDS.search(held.attr):
+    return isinstance(held, ast.Attribute) and dotted(held.value) == name and _holds_arrays(held.attr, resolver)
+
+
+def _holds_arrays(field: str, resolver: Resolver) -> bool:
+    """Whether a field is of arrays, by its name; not one that is declared static."""
+    if not FIELDS.search(field):
         return False
-    static = re.compile(rf"\b{held.attr}\b[^\n]*\b(pytree_node=False|static=True)")
-    return not any(held.attr in one.text and static.search(one.text) for one in resolver.project.program)
+    static = re.compile(rf"\b{field}\b[^\n]*\b(pytree_node=False|static=True)")
+    return not any(field in one.text and static.search(one.text) for one in resolver.project.program)
 
 
 def _is_scan(made: Application, resolver: Resolver) -> bool:
@@ -444,14 +454,7 @@ def _gives_back(made: Application, number: int, resolver: Resolver) -> bool:
     function, skip = _mapped(made, resolver)
     if function is None or number + skip >= len(function.passed_names()):
         return False
-    made_of = {function.passed_names()[number + skip]}
-    if isinstance(function.node, ast.Lambda):
-        return bool(_kept(function.node.body, made_of))
-    statements = list(own_statements(function.node))
-    for node in sorted((n for n in statements if isinstance(n, ast.Assign)), key=lambda n: n.lineno):
-        if _kept(node.value, made_of) or _is_next_key(node, made_of):
-            made_of |= {n.id for target in node.targets for n in ast.walk(target) if isinstance(n, ast.Name)}
-    return any(isinstance(n, ast.Return) and n.value is not None and _kept(n.value, made_of) for n in statements)
+    return gives_back(function.node, function.passed_names()[number + skip])
 
 
 def _differentiates(made: Application, number: int, resolver: Resolver) -> bool:
@@ -463,40 +466,6 @@ def _differentiates(made: Application, number: int, resolver: Resolver) -> bool:
     calls = (one for one in ast.walk(function.node) if isinstance(one, ast.Call) and one.args)
     given = (dotted(one.args[0]) for one in calls if "grad" in ast.unparse(one.func))
     return any(one.partition(".")[0] == names[number + skip] for one in given)
-
-
-def _kept(node: ast.expr, names: set[str]) -> bool:
-    """Whether an expression is one of some names, or an update of it that has its shape."""
-    match node:
-        case ast.Name(id=name):
-            return name in names
-        case ast.Tuple(elts=elements) | ast.List(elts=elements):
-            return any(_kept(element, names) for element in elements)
-        case ast.Dict(values=values):
-            return any(_kept(value, names) for value in values)
-        case ast.Attribute(value=owner, attr=field):
-            return field not in METADATA and field != "T" and _kept(owner, names)
-        case ast.Subscript(value=owner, slice=ast.Constant(value=str())):
-            return _kept(owner, names)
-        case ast.Call(func=ast.Attribute(value=ast.Subscript(value=ast.Attribute(value=owner, attr="at")))):
-            return _kept(owner, names)
-        case ast.Call(func=ast.Attribute(attr="update" | "scan" | "fori_loop" | "while_loop"), args=args):
-            return any(_kept(one, names) for one in args)  # an optimiser's state, a carry
-        case ast.BinOp(left=left, right=right):
-            return _kept(left, names) or _kept(right, names)
-        case ast.Call(func=ast.Attribute(value=owner, attr=method)) if method in UPDATES and _kept(owner, names):
-            return True
-        case ast.Call(func=func, args=args) if last_name(func) in UPDATES:
-            return any(_kept(one, names) for one in args)
-    return False
-
-
-def _is_next_key(node: ast.Assign, names: set[str]) -> bool:
-    """Whether an assignment splits a key: `key, own = jax.random.split(key)` gives others of its shape."""
-    match node:
-        case ast.Assign(targets=[ast.Tuple()], value=ast.Call(func=function, args=[ast.Name(id=name)], keywords=[])):
-            return name in names and re.search(r"(random|jr|jrandom|rand)\.split$", ast.unparse(function)) is not None
-    return False
 
 
 def _is_numpy(name: ast.expr, module: Module, resolver: Resolver) -> bool:

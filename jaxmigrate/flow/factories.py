@@ -39,9 +39,9 @@ def is_come_to(node: ast.AST, module: Module, made: Application, resolver: Resol
             if holds is not None and holds != within:
                 return False
         for block in (getattr(above, name, None) for name in ("body", "orelse")):
-            if isinstance(block, list) and node in block:
-                if any(given.leaves(one) for one in block[: block.index(node)]):
-                    return False
+            before = block[: block.index(node)] if isinstance(block, list) and node in block else ()
+            if any(given.leaves(one) for one in before):
+                return False
         node = above
     return True
 

@@ -14,10 +14,10 @@ from jaxmigrate.flow.alternatives import alternatives
 from jaxmigrate.flow.axes import AxisUse, AxisWalk, Step, as_argument, may_be_mapped, shown, walk_axes, walk_jits
 from jaxmigrate.flow.axis_values import map_axes
 from jaxmigrate.flow.device_axis import Axis, DeviceAxes
+from jaxmigrate.flow.factories import is_come_to, ways_of
 from jaxmigrate.flow.first_devices import Taken, taken_from
 from jaxmigrate.flow.fixes import Offer, described
 from jaxmigrate.flow.guards import is_within_raises
-from jaxmigrate.flow.factories import is_come_to, ways_of
 from jaxmigrate.flow.host.engine import new_run, run_project
 from jaxmigrate.flow.host.run import Run, Stepped
 from jaxmigrate.flow.layout.idioms import REPLICATES

@@ -127,6 +127,12 @@ def _read_in(statement: ast.stmt, name: str) -> ast.expr | None:
     return None
 
 
+def asks_for_deletion(node: ast.expr, module: Module) -> bool:
+    """Whether a statement deletes arrays itself, or asks whether they are: `assert x.is_deleted()`."""
+    statement = module.table.statement_of(node)
+    return statement is not None and "delete" in ast.unparse(statement).lower()
+
+
 def binds(statement: ast.AST, name: str) -> bool:
     """Whether a statement binds a name, or calls a method that may set the field that it is."""
     owners = {name[:at] for at in range(len(name)) if name[at] == "."}

@@ -10,8 +10,8 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from jaxmigrate.flow.receivers import overriding
 from jaxmigrate.flow.factories import is_come_to
+from jaxmigrate.flow.receivers import overriding
 from jaxmigrate.flow.wrappers import Given, filled
 from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.collectives import argument

@@ -158,7 +158,11 @@ def _nested_lengths(node: ast.expr, module: Module, resolver: Resolver) -> list[
         named = resolver.bindings(node.id, module.table.scope_of[node])
         bound = named[0] if len(named) == 1 and not named[0].path else None
         return _nested_lengths(bound.value, module, resolver) if bound is not None and bound.value is not None else []
-    if not isinstance(node, ast.List | ast.Tuple) or not node.elts or any(isinstance(n, ast.Starred) for n in node.elts):
+    if (
+        not isinstance(node, ast.List | ast.Tuple)
+        or not node.elts
+        or any(isinstance(n, ast.Starred) for n in node.elts)
+    ):
         return []
     first = node.elts[0]
     return [len(node.elts), *(_nested_lengths(first, module, resolver) if not isinstance(first, ast.Name) else ())]

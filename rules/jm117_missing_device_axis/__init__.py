@@ -9,6 +9,7 @@ from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import Step
 from jaxmigrate.flow.device_axis import Axis
 from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.host.held import ANY
 from jaxmigrate.flow.readings import DeviceMap, unmapped
 from jaxmigrate.flow.unspread_batches import called_replicas, unspread
 from jaxmigrate.flow.variance.run import KEY
@@ -35,6 +36,16 @@ def check(facts: Facts) -> Iterator[Finding]:
                 if part not in told and not module.is_test:
                     told.add(part)
                     yield from _finding(part, module, axis, facts, _mapping(found, number, axis, facts))
+            for key, axis in _put_in(given, facts) if number not in shared and not module.is_test else ():
+                if axis.node not in told:
+                    told.add(axis.node)
+                    text = ast.unparse(axis.node)[:40]
+                    message = (
+                        f"pmap takes a slice of {key} for each device, as of what is put together with it, but it has "
+                        f"no axis of devices: write flax.jax_utils.replicate({text})"
+                    )
+                    way = (Step(module, given, "given here"),)
+                    yield from facts.finding(axis.module, axis.node, CODE, message, way)
     for found_by, why, of_other in (
         (unspread, AS_LOADED, "another of this loader"),
         (called_replicas, BY_NAME, "another"),
@@ -54,6 +65,16 @@ def _parts(given: ast.expr, module: Module, facts: Facts) -> Iterator[tuple[ast.
         axis = facts.device_axes.of(part, module)
         if axis is not None and not axis.stacked:
             yield part, axis
+
+
+def _put_in(given: ast.expr, facts: Facts) -> Iterator[tuple[str, Axis]]:
+    """The entries and fields without a device axis of what has one otherwise: `state["step"] = jnp.zeros(())`."""
+    held = facts.host.seen.get(given) if isinstance(given, ast.Name | ast.Attribute) else None
+    parts = (held.parts if held is not None else None) or {}
+    spread = held is not None and (held.axis or held.mixed or any(one.axis for one in parts.values()))
+    for key, one in parts.items() if spread else ():
+        if one.axis is False and one.node is not None and one.module is not None and key != ANY:
+            yield str(key), Axis(False, one.module, one.node)
 
 
 def _mapping(found: DeviceMap, number: int, axis: Axis, facts: Facts) -> Argument | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 from jaxmigrate.program.modules import Module
@@ -43,8 +43,8 @@ class Heap:
         """Goes on with what holds somewhere else."""
         self.names, self.parts, self.within, self.deleted = other.names, other.parts, other.within, other.deleted
 
-    def donation(self, thing: Thing, unclear: Collection[Thing] = ()) -> Donation | None:
-        """The call that deleted an object, what it is a part of, or one of its parts.
+    def deleting(self, thing: Thing, unclear: Collection[Thing] = ()) -> Thing | None:
+        """What was donated of an object: itself, what it is a part of, or one of its parts.
 
         Fields that are `unclear` need not be arrays, and so are not deleted with what they are a part of.
         """
@@ -53,29 +53,35 @@ class Heap:
             if above is None:
                 break
             if above in self.deleted:
-                return self.deleted[above]
+                return above
             above = self.within.get(above) if above not in unclear else None
-        for part in self.parts.get(thing, {}).values():
-            found = self._below(part, 1)
-            if found is not None:
-                return found
-        return None
+        return self._below(thing, 0)
 
-    def _below(self, thing: Thing, depth: int) -> Donation | None:
+    def _below(self, thing: Thing, depth: int) -> Thing | None:
         if thing in self.deleted:
-            return self.deleted[thing]
+            return thing
         parts = self.parts.get(thing, {}).values() if depth < DEEPEST else ()
         return next((found for one in parts if (found := self._below(one, depth + 1)) is not None), None)
 
-    def join(self, other: Heap, fresh: Thing) -> None:
-        """What holds after one of two ways: what differs is not known, and deleted is what both deleted."""
-        self.names = {key: thing if other.names.get(key) == thing else fresh for key, thing in self.names.items()}
-        for key in other.names:
-            self.names.setdefault(key, fresh)
+    def restore(self, thing: Thing) -> None:
+        """What was told once is not told again: the program has ended there."""
+        above: Thing | None = thing
+        while above is not None:
+            self.deleted.pop(above, None)
+            above = self.within.get(above)
+        for part in self.parts.get(thing, {}).values():
+            self.deleted.pop(part, None)
+
+    def join(self, other: Heap, fresh: Callable[[], Thing]) -> set[Thing]:
+        """What holds after one of two ways, of which what differs is not known; what one way alone has deleted."""
+        names = {key: thing if other.names.get(key) == thing else fresh() for key, thing in self.names.items()}
+        self.names = {**{key: fresh() for key in other.names if key not in names}, **names}
         for thing, own in other.parts.items():
             mine = self.parts.setdefault(thing, {})
             for key, part in own.items():
                 if mine.setdefault(key, part) != part:
-                    mine[key] = fresh
+                    mine[key] = fresh()
         self.within = {**other.within, **self.within}
-        self.deleted = {thing: one for thing, one in self.deleted.items() if thing in other.deleted}
+        alone = {*self.deleted} ^ {*other.deleted}
+        self.deleted = {**other.deleted, **self.deleted}
+        return alone

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from jaxmigrate.flow.device_axis import has_spreading_inits
+from jaxmigrate.flow.device_axis import NUMBERS, has_spreading_inits
 from jaxmigrate.flow.first_devices import FETCHED, FETCHING, LISTS, names_first
 from jaxmigrate.flow.host.frames import Frame
 from jaxmigrate.flow.host.held import ANY, NOTHING, UNKNOWN, Held, Key, Source
@@ -122,6 +122,8 @@ def _library(
     if name in SPREADS:
         return Held(True, node, frame.module, of_copies=name in REPLICATES)
     if name in KEYS:
+        return Held(False, node, frame.module)
+    if name.startswith("jax.numpy.") and NUMBERS.search(name) and first.axis is False and first.parts is None:
         return Held(False, node, frame.module)
     if name in ("jax.random.split", "jax.random.fold_in"):
         return _key(node, name, first, frame)

@@ -22,9 +22,13 @@ def constant(_: Run, node: ast.Constant, frame: Frame) -> Held:
     return Held(False, node, frame.module) if isinstance(node.value, int | float) else UNKNOWN
 
 
-def name(_: Run, node: ast.Name, frame: Frame) -> Held:
-    """What a name holds."""
-    return frame.read(node.id)
+def name(run: Run, node: ast.Name, frame: Frame) -> Held:
+    """What a name holds; what is replicated further down has no axis of devices yet."""
+    held = frame.read(node.id)
+    spread = any(one.axis for one in (held.parts or {}).values())
+    if held.axis is None and not spread and not held.nothing and node in run.spread_later(frame.module):
+        return held._replace(axis=False, node=node, module=frame.module, parts=None)
+    return held
 
 
 def attribute(run: Run, node: ast.Attribute, frame: Frame) -> Held:

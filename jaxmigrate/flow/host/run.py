@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from jaxmigrate.flow.host.frames import Frame
 from jaxmigrate.flow.host.held import NOTHING, UNKNOWN, Held, Key, Source, join
+from jaxmigrate.flow.host.later import read_before_spreading
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import positional_names
@@ -55,6 +56,7 @@ class Run:
     objects: dict[ast.ClassDef, Held] = made(factory=dict)
     stack: list[Frame] = made(factory=list)
     frames: dict[Module, Frame] = made(factory=dict)
+    later: dict[Module, set[ast.Name]] = made(factory=dict)
     steps: int = 0
     quiet: int = 0
 
@@ -71,6 +73,12 @@ class Run:
             before = self.seen.get(node)
             self.seen[node] = held if before is None else _seen(before, held)
         return held
+
+    def spread_later(self, module: Module) -> Collection[ast.Name]:
+        """Where a module reads names that its block replicates further down: `state = replicate(state)`."""
+        if module not in self.later:
+            self.later[module] = {*read_before_spreading(module, self.resolver)}
+        return self.later[module]
 
     def take(self, node: ast.expr, held: Held, frame: Frame) -> Held:
         """One device's part of a value."""

@@ -46,11 +46,22 @@ def _branches(run: Run, node: ast.If, frame: Frame) -> None:
 
 def _rounds(run: Run, node: ast.For | ast.While, frame: Frame) -> None:
     if isinstance(node, ast.For):
-        _loop(run, node.body, frame, node.target, run.evaluate(node.iter, frame))
+        each = run.evaluate(node.iter, frame)
+        _loop(run, node.body, frame, node.target, _numbers(node, frame) if is_counted(node) else each)
     else:
         run.evaluate(node.test, frame)
         _loop(run, node.body, frame)
     run.block(node.orelse, frame)
+
+
+def is_counted(node: ast.For) -> bool:
+    """Whether a loop is over numbers: `for epoch in range(10)`."""
+    counted = isinstance(node.iter, ast.Call) and isinstance(node.iter.func, ast.Name) and node.iter.func.id == "range"
+    return counted and isinstance(node.target, ast.Name)
+
+
+def _numbers(node: ast.For, frame: Frame) -> Held:
+    return Held(parts={ANY: Held(False, node.target, frame.module)})
 
 
 def _enters(run: Run, node: ast.With, frame: Frame) -> None:
