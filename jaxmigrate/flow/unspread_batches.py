@@ -153,7 +153,8 @@ def _of_name(name: ast.Name, module: Module, facts: Facts, divided: ast.Call | N
         return None
     loop = _loop_of(binding.node, module)
     if loop is not None:
-        loader = _loader(loop.iter, module, facts, 0)
+        iterated = _iterated(loop.target, loop.iter, binding.node)
+        loader = _loader(iterated, module, facts, 0) if iterated is not None else ""
         return _Way(loader, name, divided) if loader else None
     if binding.kind != "assign" or binding.value is None or binding.path:
         return None
@@ -183,6 +184,20 @@ def _loop_of(target: ast.AST, module: Module) -> ast.For | None:
     return above if isinstance(above, ast.For) and above.target is target else None
 
 
+def _iterated(target: ast.expr, each: ast.expr, node: ast.AST) -> ast.expr | None:
+    """What a variable of a loop is an element of: of `for n, (x, y) in enumerate(zip(a, b))` y is one of `b`."""
+    if not isinstance(target, ast.Tuple) or not isinstance(each, ast.Call) or not isinstance(each.func, ast.Name):
+        return each
+    number = next((n for n, one in enumerate(target.elts) if node in ast.walk(one)), -1)
+    match each.func.id, each.args:
+        case "zip", args:
+            plain = not any(isinstance(one, ast.Starred) for one in args)
+            return _iterated(target.elts[number], args[number], node) if plain and 0 <= number < len(args) else None
+        case "enumerate", [inner, *_]:
+            return _iterated(target.elts[1], inner, node) if number == 1 else None
+    return each
+
+
 def _may_divide(call: ast.Call, module: Module, facts: Facts) -> bool:
     """Whether a function that a batch goes through may divide it: by its text, or its arguments."""
     if any(DIVIDES.search(ast.unparse(one).lower()) for one in (*call.args, *call.keywords)):
@@ -203,6 +218,8 @@ def _loader(node: ast.expr, module: Module, facts: Facts, depth: int) -> str:
             return _loader(held, module, facts, depth + 1) if held is not node else _parameter(node, module, facts)
         case ast.Call(args=[first, *_]) if last_name(node.func) in PASSES_ON:
             return _loader(first, module, facts, depth + 1)
+        case ast.Call(func=ast.Name(id="range")):
+            return ""
         case ast.Call():
             text = ast.unparse(node).lower()
             return "" if DIVIDES.search(text) else last_name(node.func)

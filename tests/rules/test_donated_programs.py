@@ -1,4 +1,4 @@
-"""JM506 and JM117 as the host's code runs: by other names, in other functions, as entries, each beside what is right."""
+"""JM506 and JM117 as the host's code runs: by other names, in other functions, each beside what is right."""
 
 from __future__ import annotations
 

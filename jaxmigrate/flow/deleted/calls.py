@@ -105,7 +105,9 @@ def _constructed(run: Run, cls: Class, node: ast.Call, frame: Frame) -> Thing:
     given = [run.look(one, frame) for one in node.args]
     init = next((one for one in cls.node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"), None)
     if init is None:
-        return run.holder({key: one for key, one in fields.items()})
+        parts: dict[Key, Thing] = {}
+        parts.update(fields)
+        return run.holder(parts)
     thing = run.fresh()
     bound = dict(zip(positional_names(init.args), [thing, *given], strict=False)) | fields
     run.enter(Function(cls.module, init), bound, frame.depth + 1)
