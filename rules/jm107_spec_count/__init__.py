@@ -105,7 +105,15 @@ def _of_jits(facts: Facts) -> Iterator[Finding]:
             yield from _of_arguments(given, "in_shardings", found.function, counts, facts)
         given = found.keyword("out_shardings")
         if given is not None:
-            yield from _of_results(given, "out_shardings", found.value, facts)
+            one = isinstance(found.value, Function) and _returns_difference(found.value)
+            yield from _of_results(given, "out_shardings", found.value, facts, one_array=one)
+
+
+def _returns_difference(function: Function) -> bool:
+    """Whether a function returns what only arrays can be: `return w - lr * g`; a sum may be one of tuples."""
+    returned = returned_by(function.node)
+    arithmetic = (ast.Sub, ast.Div, ast.Pow, ast.MatMult)
+    return bool(returned) and all(isinstance(one, ast.BinOp) and isinstance(one.op, arithmetic) for one in returned)
 
 
 def _of_arguments(

@@ -17,6 +17,9 @@ def check(facts: Facts) -> Iterator[Finding]:
     for found in reuses(facts.modules, facts.resolver, facts.is_on_devices):
         inside = any(found.read is one for one in found.call.args)
         where = "in the loop's previous iteration" if inside else "above"
-        message = f"{found.name} was donated {where}, and its array is deleted"
+        message = (
+            f"{found.name} was donated {where}, and its array is deleted; use what the call returns, or pass it "
+            f"jax.tree.map(jnp.copy, {found.name})"
+        )
         way = () if inside else (Step(found.module, found.call, "donated here"),)
         yield from facts.finding(found.read_in or found.module, found.read, CODE, message, way)
