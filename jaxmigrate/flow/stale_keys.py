@@ -24,6 +24,7 @@ from jaxmigrate.program.values import External
 
 ROUNDS = ast.For | ast.AsyncFor | ast.While
 COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+ORDERS = frozenset({"permutation", "shuffle", "permuted"})
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 MEASURING = re.compile("bench|profil|speed|timing|throughput")
 ORDERING = named("order") | {"jax.random.choice"}  # rows of several arrays are put into one order on purpose
@@ -304,7 +305,7 @@ def _around(node: ast.expr, key: ast.expr, draw: Draw, facts: Facts) -> str:
                 return ""
             for name, _ in uses:
                 if name in CARRIES:
-                    return "scan"
+                    return "" if _is_of_shuffled(current, module) else "scan"
                 if name in MAPPING and draw.common and not orders:
                     return "tree"  # of parameters or their gradients, which are many
         elif isinstance(current, ROUNDS | COMPREHENSIONS) and _runs_inside(node, current, table.parents):
@@ -315,6 +316,14 @@ def _around(node: ast.expr, key: ast.expr, draw: Draw, facts: Facts) -> str:
                 return ""
         current = table.parents.get(current)
     return ""
+
+
+def _is_of_shuffled(function: ast.AST, module: Module) -> bool:
+    """Whether what a loop runs stands in a function that shuffles rows: the same numbers fall on other ones then."""
+    above = module.table.parents.get(function)
+    around = module.table.function_of(above) if above is not None else None
+    calls = calls_of(around) if isinstance(around, ast.FunctionDef) else ()
+    return any(last_name(one.func) in ORDERS for one in calls)
 
 
 def _runs_inside(node: ast.AST, loop: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:

@@ -184,7 +184,7 @@ def test_an_ensemble_shares_nothing() -> None:
         ),
         ("    for y in x:\n        ev(y)\n        if jax.process_index():\n            break", ["JM301"]),
         ("    for y in x:\n        ev(y)\n        if jax.process_index():\n            continue\n        print(y)", []),
-        ("    for y in range(jax.process_index()):\n        ev(y)", ["JM301"]),
+        ("    for y in range(jax.process_index()):\n        ev(x)", ["JM301"]),
         ("    for y in range(jax.process_index(), 100, jax.process_count()):\n        print(y)", []),
         ("    print(ev(x) if jax.process_index() == 0 else None)", ["JM301"]),
         ("    jax.process_index() == 0 and ev(x)", ["JM301"]),

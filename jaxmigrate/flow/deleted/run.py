@@ -114,7 +114,8 @@ class Run:
         return found.pop() if len(found) == 1 else self.fresh()
 
     def _around(self, node: ast.AST, module: Module) -> Frame | None:
-        around = module.table.function_of(node)
+        above = module.table.parents.get(node)
+        around = module.table.function_of(above) if above is not None else None
         return next((one for one in reversed(self.stack) if one.node is around), self.tops.get(module))
 
     def block(self, block: Sequence[ast.stmt], frame: Frame) -> None:

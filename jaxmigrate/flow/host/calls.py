@@ -296,7 +296,11 @@ def _restored(node: ast.Call, given: list[Held]) -> Held:
     """What is read back into what a call is given, if it does not say that it spreads that."""
     if SPREADING.search(ast.unparse(node).lower()):
         return UNKNOWN
-    like = [
-        one for one in given if one.axis is not None and one.parts is None and not isinstance(one.node, ast.Constant)
-    ]
+    like = [one for one in given if one.axis is not None and one.parts is None and not _is_number(one)]
     return like[-1] if like else Held(restored=True)
+
+
+def _is_number(held: Held) -> bool:
+    """Whether a value is a number that is written, or that a loop counts by."""
+    counted = isinstance(held.node, ast.Name) and isinstance(held.node.ctx, ast.Store)
+    return counted or isinstance(held.node, ast.Constant)

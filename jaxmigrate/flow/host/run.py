@@ -119,7 +119,8 @@ class Run:
 
     def _around(self, node: ast.AST, module: Module) -> Frame | None:
         """The frame of the function that a function stands in, if that runs; that of its module otherwise."""
-        around = module.table.function_of(node)
+        above = module.table.parents.get(node)
+        around = module.table.function_of(above) if above is not None else None
         for frame in reversed(self.stack):
             if frame.node is around:
                 return frame

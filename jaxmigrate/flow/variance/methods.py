@@ -22,6 +22,7 @@ from jaxmigrate.flow.variance.lattice import (
     EACH,
     EQUAL,
     GIVEN,
+    KEPT,
     OTHERS,
     STARTED,
     STATISTICS,
@@ -320,12 +321,12 @@ def note_keys(run: Run, arguments: Arguments, node: ast.Call | None, frame: Fram
     """A network that draws random bits: `apply(..., rngs={"dropout": key})`, or haiku's `apply(params, key, ...)`."""
     if node is None or frame is None or run.quiet():
         return
-    if last_name(node.func) in APPLY:
+    still = any(n in arguments.named and arguments.named[n].static == Constant(v) for n, v in STILL)
+    if last_name(node.func) in APPLY and not still:
         for one, value in zip(node.args, arguments.given, strict=False):
             if KEY.search(last_name(one)):
                 run.reading.draws.append(Draw(frame.module, node, "apply", value))
     given = arguments.named.get("rngs")
-    still = any(n in arguments.named and arguments.named[n].static == Constant(v) for n, v in STILL)
     if last_name(node.func) not in APPLY:
         _note_passed_keys(run, arguments, node, frame, still=still)
     if given is None:
@@ -333,8 +334,13 @@ def note_keys(run: Run, arguments: Arguments, node: ast.Call | None, frame: Fram
     keys = given.fields or {"": given}
     apart = any(key.level == Level.YES for key in keys.values())  # then what is one for all is so on purpose
     for name, key in keys.items():
-        if name != "params" and (not still or SAMPLED.search(name)):
+        if name != "params" and (not still or (SAMPLED.search(name) and not _is_fixed(key))):
             run.reading.draws.append(Draw(frame.module, node, f"rngs {name}".strip(), key, common=apart))
+
+
+def _is_fixed(key: AbstractValue) -> bool:
+    """Whether a key comes from outside of what is mapped: an evaluation by one draws the same each time on purpose."""
+    return any(mark.startswith(KEPT) and not mark.removeprefix(KEPT).isdecimal() for mark in key.marks)
 
 
 def _note_passed_keys(run: Run, arguments: Arguments, node: ast.Call, frame: Frame, *, still: bool) -> None:
