@@ -198,6 +198,54 @@ def test_states_that_differ_show_only_in_what_the_assumption_names() -> None:
     assert any("gives the same slice for every device" in one for one in told)
 
 
+IN_PARTS = MAIN.replace('batch["x"]', "batch[0]").replace('batch["y"]', "batch[1]")
+PARTS = {
+    "tuple": ("pass", '(batch["x"], batch["y"])'),
+    "list": ("pass", '[batch["x"], batch["y"]]'),
+    "named": ('x, y = batch["x"], batch["y"]; batch = (x, y)', "batch"),
+    "named list": ('batch = [batch["x"], batch["y"]]', "batch"),
+    "made anew": ("pass", '(jnp.asarray(batch["x"]), np.asarray(batch["y"]))'),
+    "filled": ('held = []; held.append(batch["x"]); held.append(batch["y"])', "held"),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_batch_may_be_a_tuple_or_list_of_parts(name: str) -> None:
+    above, given = PARTS[name]
+    main = IN_PARTS.replace(
+        "    params, loss = p_step(params, batch)", f"    {above}\n    params, loss = p_step(params, {given})"
+    )
+    files = {"main.py": main, "source.py": SOURCE}
+    found = plan(files)
+    assert layouts(found) == (["replicated", "split"], ["replicated", "replicated"])
+    before, after = both("parts", files, found)
+    assert (before["error"], after["error"]) == ("", "")
+    assert before["result"] == after["result"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        '(keys, batch["y"])',
+        '(batch["x"], jnp.arange(8.0))',
+        '(jnp.stack([batch["x"][0]] * 8), batch["y"])',
+        '[*(batch[name] for name in ("x", "y"))]',
+        '(batch["x"], params[:, None])',
+    ],
+)
+def test_a_tuple_with_another_part_gives_the_same_or_raises(given: str) -> None:
+    main = IN_PARTS.replace("p_step(params, batch)", f"p_step(params, {given})")
+    main = main.replace("losses = []", "losses, keys = [], jax.random.normal(jax.random.key(0), (8, 2, 3))")
+    main = main.replace("batch[1]) ** 2", "batch[1].mean()) ** 2").replace(
+        "batch[0] @ p", "batch[0].reshape(-1, 3) @ p"
+    )
+    files = {"main.py": main, "source.py": SOURCE}
+    found = plan(files)
+    before, after = both("parts", files, found)
+    assert before["error"] == ""
+    assert after["error"] or before["result"] == after["result"]
+
+
 def test_keys_are_no_batch_and_no_state() -> None:
     main = MAIN.replace("step(params, batch)", "step(keys, rng)")
     main = main.replace("batch[", "rng[").replace("(params)\n    grads", "(keys)\n    grads")

@@ -113,3 +113,83 @@ def test_a_star_of_a_list_with_one_array_of_each_kind() -> None:
     before, after = both("kinds", files, plan(files))
     assert (before["error"], after["error"]) == ("", "")
     assert before["result"] == after["result"]
+
+
+NAMED = (
+    MAIN.replace(", scale=1.0", "")
+    .replace(" * scale", "")
+    .replace("p_step(w, *batch, rngs)", "p_step(w, rng=rngs, **batch)")
+)
+NAMED_SOURCE = SOURCE.replace("yield tuple(", "yield dict(zip(('images', 'labels'), (").replace(
+    "(8, 2)))", "(8, 2)))))"
+)
+BY_NAME = {
+    "batch": ("", "rng=rngs, **batch"),
+    "all but the state": ("", "**batch, rng=rngs"),
+    "all": ("", "**{'w': w, 'rng': rngs, **batch}"),
+    "two": ("    more = {'rng': rngs}\n", "**batch, **more"),
+    "two in sight": (
+        "    batch = shard(jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), batch))\n",
+        "**batch, **{'rng': rngs}",
+    ),
+    "two from out of sight": ("    first, second = source.MAKERS['apart'](batch)\n", "rng=rngs, **first, **second"),
+    "object": ("    batch = Held(batch)\n", "rng=rngs, **batch"),
+}
+HELD = """
+class Held:
+    def __init__(self, batch):
+        self.batch = batch
+
+    def keys(self):
+        return ["labels", "images"]
+
+    def __getitem__(self, name):
+        return self.batch[name]
+
+
+"""
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+@pytest.mark.parametrize("layout", ["auto", "likely"])
+def test_what_is_spread_by_names_from_out_of_sight_gives_the_parameters_that_are_left(name: str, layout: str) -> None:
+    above, given = BY_NAME[name]
+    main = NAMED.replace(
+        "    w, loss, rngs = p_step(w, rng=rngs, **batch)", f"{above}    w, loss, rngs = p_step(w, {given})"
+    )
+    main = main.replace("p_step(w, **{'w': w, ", "p_step(**{'w': w, ").replace("p_step = ", f"{HELD}p_step = ")
+    source = NAMED_SOURCE + "MAKERS['apart'] = lambda batch: [{name: batch[name]} for name in ('labels', 'images')]\n"
+    files = {"main.py": main, "source.py": source}
+    found = plan(files, layout)
+    before, after = both("by name", files, found)
+    assert (before["error"], after["error"]) == ("", "")
+    assert before["result"] == after["result"]
+    if name in ("batch", "all but the state"):
+        assert layouts(found)[0].count("replicated") == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("labels, rng)", "labels=None, rng=None)"),
+        ("labels, rng)", "labels, rng, **rest)"),
+        ("labels, rng)", "labels, *, rng)"),
+        ("p_step = jax.pmap(step, ", "p_step = jax.pmap(lambda *a, **b: step(*a, **b), "),
+    ],
+)
+def test_what_is_spread_by_names_to_a_function_that_takes_others_keeps_the_numbers(old: str, new: str) -> None:
+    main = NAMED.replace(old, new)
+    assert main != NAMED
+    files = {"main.py": main, "source.py": NAMED_SOURCE}
+    found = plan(files)
+    before, after = both("others", files, found)
+    assert (before["error"], after["error"]) == ("", "")
+    assert before["result"] == after["result"]
+
+
+def test_what_is_spread_by_names_and_more_than_is_taken_raises_as_before() -> None:
+    source = NAMED_SOURCE.replace("('images', 'labels')", "('images', 'more')")
+    files = {"main.py": NAMED, "source.py": source}
+    before, after = both("more", files, plan(files))
+    assert "TypeError" in str(before["error"])
+    assert "TypeError" in str(after["error"])

@@ -16,7 +16,7 @@ from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.idioms import Idiom
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import OBSERVED, PRESUMED, Frame, Place
-from jaxmigrate.flow.layout.values import PLAIN, Abstract, Dct, Plain, Ref, Tup, is_empty, is_tracked
+from jaxmigrate.flow.layout.values import NOTHING, PLAIN, Abstract, Dct, Plain, Ref, Seq, Tup, is_empty, is_tracked
 from jaxmigrate.program.declarations import Kind as Declared
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.observed import FIRST_ARGUMENT, GIVEN, MADE, OUTPUT, Fact, Making, Site, Spot
@@ -101,6 +101,8 @@ def given(
         return value
     if _is_unmade(it, value):
         return _entered(it, Idiom(making.way, node, _form(making)), making, node, (GIVEN, *key), frame)
+    if isinstance(value, Seq) and is_empty(value) and not it.final:
+        return NOTHING  # of which nothing says yet what is in it
     if op is not None and op.form in (OBSERVED, PRESUMED):  # what it held at first was not all
         it.block_all([value, Ref(op.group)], IN_PART, node, frame.module)
     return value
@@ -108,7 +110,7 @@ def given(
 
 def _is_unmade(it: Interpreter, value: Abstract) -> bool:
     """Whether nothing in sight made arrays of a value for the devices; a container may still be filled with some."""
-    if isinstance(value, Dct | Tup):
+    if isinstance(value, Dct | Seq | Tup):
         return not is_tracked(value) and (it.final or not is_empty(value))
     return isinstance(value, Plain)
 

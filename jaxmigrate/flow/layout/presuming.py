@@ -69,8 +69,11 @@ def presumed(it: Interpreter, found: Layouts, *, flowing: bool = False) -> Obser
             way = _way(it, call, index, place)
             if call.is_spread(place) and not _is_batch(it, call, place, choice):
                 continue
-            unmade = ("plain", call.site, index) in it.variables
+            unmade = ("plain", call.site, index) in it.variables or _is_of_unmade(it, call, index)
             flows = flowing and not unmade and ("argument", call.site, index) in it.groups
+            parts = _parts_of(it, place, call.module) if unmade else []
+            if any(_is_no_batch(it, part, call.module) for part in parts):
+                continue
             if way == "split" and (unmade or flows) and not _is_row(it, place, call.module):
                 given[site_of(call.site, it.sites[call.site].module), index] = Making("split", 0)
             elif way == "replicate":
@@ -80,6 +83,26 @@ def presumed(it: Interpreter, found: Layouts, *, flowing: bool = False) -> Obser
                 if unmade and known and _is_unseen(it, call.site, index):
                     given[site_of(call.site, it.sites[call.site].module), index] = Making("replicate", 0)
     return Observed(made, given)
+
+
+def _is_of_unmade(it: Interpreter, call: SiteCall, index: int) -> bool:
+    """Whether an argument is a tuple, at every call, of parts none of which anything in sight made."""
+    parts = [(call.site, index, part) for part in range(it.maps.sizes.get((call.site, index), 0))]
+    return bool(parts) and all(("plain", *at) in it.variables and ("argument", *at) not in it.groups for at in parts)
+
+
+def _parts_of(it: Interpreter, place: ast.expr, module: Module) -> list[ast.expr]:
+    """The parts of a tuple or list that is given as it is written, there or above."""
+    values = [place]
+    if isinstance(place, ast.Name):
+        values = [b.value for b in it.resolver.bindings_at(place, module) if b.value is not None and not b.path]
+    return [part for value in values if isinstance(value, ast.Tuple | ast.List) for part in value.elts]
+
+
+def _is_no_batch(it: Interpreter, part: ast.expr, module: Module) -> bool:
+    """Whether a part of a tuple is a state or a device's own by its name, or one number a device."""
+    name = _name_of(part)
+    return bool(STATE.search(name) or OWN.search(name)) or _is_row(it, part, module)
 
 
 def _is_batch(it: Interpreter, call: SiteCall, place: ast.expr, choice: SiteChoice) -> bool:

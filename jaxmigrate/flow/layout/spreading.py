@@ -16,10 +16,12 @@ from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given
 from jaxmigrate.flow.layout.values import (
+    PLAIN,
     Abstract,
     Dct,
     Func,
     Nothing,
+    Plain,
     Ref,
     Site,
     Tup,
@@ -102,10 +104,12 @@ def double_star(it: Interpreter, given: Arguments, node: ast.keyword, frame: Fra
                 given.named["**"] = box.element
         case Nothing():
             given.waits |= not value.none and not it.final
-        case Ref() if given.to_maps and given.mapping is None:
+        case Ref() | Plain() if given.to_maps and not given.hidden:
             given.hidden, given.mapping = True, value
         case _:
-            given.hidden, given.star = True, None
+            if given.mapping is not None:  # nothing says which of the two gives which argument
+                _block_spread(it, given.mapping, node.value, frame)
+            given.hidden, given.star, given.mapping = True, None, None
             _block_spread(it, value, node.value, frame)
 
 
@@ -146,8 +150,14 @@ def spread_in(node: ast.Call) -> str:
 
 
 def _by_name(it: Interpreter, given: Given, names: list[str], node: ast.Call, frame: Frame) -> Given:
-    """A tree of arrays spread by names: it is a mapping, and no object of the project's that looks at its arrays."""
+    """A tree of arrays spread by names: it is a mapping, and no object of the project's that looks at its arrays.
+
+    What nothing in sight made gives arrays of which nothing else is known.
+    """
     value = given.mapping
+    if given.star is None and isinstance(value, Plain):
+        rest: dict[str, Abstract] = {name: PLAIN for name in names if name not in given.named}
+        return replace(given, named={**given.named, **rest}, open=False, mapping=None)
     own = any(class_index.is_method(it, name) for name in ("__getitem__", "keys"))
     if given.star is not None or not isinstance(value, Ref) or own:
         _block_spread(it, value or given.positional[0], node, frame)
