@@ -118,7 +118,19 @@ RESULT = np.asarray(jax_utils.unreplicate(w)).tolist()
 """
 
 
-@pytest.mark.parametrize("setting", ["np.verbose = True", "jax.patience: int = -1", "jnp.note = 'run 3'"])
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "np.verbose = True",
+        "jax.patience: int = -1",
+        "jnp.note = 'run 3'",
+        "jax.default_matmul_precision = jnp.float32",
+        "if jax.device_count() > 1:\n    jax.default_matmul_precision = 'high'",
+        "import builtins\nbuiltins.bfloat16 = jnp.bfloat16",
+        "import builtins\nbuiltins.noted = print",
+        "import inspect\n\n\ndef note(f):\n    f.__signature__ = inspect.signature(f)\n    return f\n\n\n@note\ndef g(x):\n    return x",
+    ],
+)
 def test_a_number_put_into_a_library_is_no_function(setting: str) -> None:
     program = {"main.py": SETTING.format(setting=setting)}
     found = plan(program, "auto")
@@ -141,6 +153,10 @@ def test_a_number_put_into_a_library_is_no_function(setting: str) -> None:
         "jnp.pi = float(jax.process_index())",
         "np.interval = jax.device_count",
         "np.float32 = np.float64",
+        "import builtins\nbuiltins.sum = max",
+        "import builtins\nbuiltins.mine = max\nmine([1])",
+        "jax.default_matmul_precision = lambda *_: 3",
+        "jnp.default_matmul_precision = 'high' if jax.process_index() else 'low'",
     ],
 )
 def test_what_may_be_more_than_a_setting_is_patched(setting: str) -> None:

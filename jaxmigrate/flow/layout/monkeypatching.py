@@ -7,6 +7,7 @@ something else in its place, nothing that it computes is proven.
 from __future__ import annotations
 
 import ast
+import builtins
 
 from jaxmigrate.flow.layout import class_index
 from jaxmigrate.flow.layout.causes import Stacked
@@ -36,7 +37,7 @@ from jaxmigrate.program.modules import Module
 from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Class, Function, ModuleValue, Partial
 
-TOLD = frozenset({"__doc__", "__name__", "__qualname__"})  # what a function says of itself, and does not depend on
+TOLD = frozenset({"__doc__", "__name__", "__qualname__", "__signature__"})  # what a function says of itself, and does not depend on
 INTERPRETED = frozenset(  # the libraries whose functions are known by name
     {"builtins", "chex", "collections", "contextlib", "copy", "dataclasses", "flax", "functools", "itertools", "jax"}
     | {"jaxlib", "numpy", "operator", "threading", "tqdm", "tree"}
@@ -46,6 +47,7 @@ MESHES_IN_FORCE = named("mesh-in-force")
 DRAWS = named("draws")
 PATCHES = ("unittest.mock.patch", "mock.patch", "pytest.MonkeyPatch")
 DATA_TYPES = frozenset({"ndarray", "dtype"})
+SLIPS = ("default_device", "default_matmul_precision")  # of `jax`, set as if they were settings of `jax.config`
 SETS = frozenset({"setattr", "__setattr__"})
 
 
@@ -56,7 +58,7 @@ def note_stored(it: Interpreter, owner: Abstract, name: str, value: Abstract, no
             case Class() | Mod():
                 replaces = _replaces(it, item, name, _has_function(value))
             case Ext() | Function() | Site() | MethodSite() | Bound() | Padded() | Stage() | Method():
-                if not (_is_setting(item, name, value) or _is_plain_setting(item, name, node, frame)):
+                if not (_is_setting(it, item, name, value) or _is_plain_setting(item, name, node, frame)):
                     _in_library(it, item, name, node, frame)
                 continue
             case Obj():  # which is followed
@@ -149,17 +151,28 @@ def _has_function(value: Abstract) -> bool:
     )
 
 
-def _is_setting(item: object, name: str, value: Abstract) -> bool:
+def _is_setting(it: Interpreter, item: object, name: str, value: Abstract) -> bool:
     """Whether what is set is one of JAX's settings, and no function: `config.FLAGS.jax_xla_backend = "tpu_driver"`.
 
     So is the mesh in force, `maps.thread_resources.env = ResourceEnv(mesh, ())`, which pmap never asks for, and
-    `jax.default_device = jax.devices()[0]`, a slip for the setting of that name: no library reads it.
+    `jax.default_device = jax.devices()[0]`, a slip for the setting of that name: whoever enters that raises then.
+    A new name among Python's own, `builtins.bfloat16 = ...`, takes the place of nothing that libraries use.
     """
-    if not isinstance(item, Ext) or not isinstance(value, Plain):
+    if isinstance(item, Ext) and item.name == "builtins":
+        return not hasattr(builtins, name) and not _is_asked(it, name)
+    if not isinstance(item, Ext) or _has_function(value):
         return False
-    if (item.name, name) == ("jax", "default_device"):
+    if item.name == "jax" and name in SLIPS:
         return True
+    if not isinstance(value, Plain):
+        return False
     return item.name in MESHES_IN_FORCE or item.name == SETTINGS or item.name.startswith(f"{SETTINGS}.")
+
+
+def _is_asked(it: Interpreter, name: str) -> bool:
+    """Whether the program uses something by a name that its modules may not define themselves."""
+    modules = (module for module in it.resolver.project.program if name in module.text)
+    return any(isinstance(node, ast.Name) and node.id == name for module in modules for node in module.nodes)
 
 
 def _is_plain_setting(item: object, name: str, node: ast.AST, frame: Frame) -> bool:
