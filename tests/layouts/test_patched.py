@@ -118,6 +118,21 @@ RESULT = np.asarray(jax_utils.unreplicate(w)).tolist()
 """
 
 
+SIGNED = """\
+import inspect
+
+
+def signed(f):
+    f.__signature__ = inspect.signature(f)
+    return f
+
+
+@signed
+def same(x):
+    return x
+"""
+
+
 @pytest.mark.parametrize(
     "setting",
     [
@@ -128,7 +143,7 @@ RESULT = np.asarray(jax_utils.unreplicate(w)).tolist()
         "if jax.device_count() > 1:\n    jax.default_matmul_precision = 'high'",
         "import builtins\nbuiltins.bfloat16 = jnp.bfloat16",
         "import builtins\nbuiltins.noted = print",
-        "import inspect\n\n\ndef note(f):\n    f.__signature__ = inspect.signature(f)\n    return f\n\n\n@note\ndef g(x):\n    return x",
+        SIGNED,
     ],
 )
 def test_a_number_put_into_a_library_is_no_function(setting: str) -> None:

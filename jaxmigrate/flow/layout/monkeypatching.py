@@ -37,7 +37,7 @@ from jaxmigrate.program.modules import Module
 from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Class, Function, ModuleValue, Partial
 
-TOLD = frozenset({"__doc__", "__name__", "__qualname__", "__signature__"})  # what a function says of itself, and does not depend on
+TOLD = frozenset({"__doc__", "__name__", "__qualname__", "__signature__"})  # what a function says of itself
 INTERPRETED = frozenset(  # the libraries whose functions are known by name
     {"builtins", "chex", "collections", "contextlib", "copy", "dataclasses", "flax", "functools", "itertools", "jax"}
     | {"jaxlib", "numpy", "operator", "threading", "tqdm", "tree"}

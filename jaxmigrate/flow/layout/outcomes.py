@@ -23,11 +23,12 @@ from jaxmigrate.flow.map_prefilter import MAPS
 from jaxmigrate.flow.remade_objects import remakes_objects
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.once import once
+from jaxmigrate.program.once import once, once_each
 from jaxmigrate.program.scopes import Binding, Scope, defaults_of, walk
 from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import External, Function
+from jaxmigrate.records import record
 
 MOST_FLAGS = 2  # of a function, which is followed twice as often for each
 STACKING = named("replicates", "splits", "unreplicates", "first", "first-fetched", "prefetches")
@@ -69,7 +70,10 @@ def holds(it: Interpreter, test: ast.expr, frame: Frame) -> bool | None:
             return decisive if decisive in parts else None if None in parts else not decisive
     if isinstance(test, ast.Name) and test.id in frame.told and _is_own(test, frame):
         return frame.told[test.id]
-    found = _flag(it, test, frame.module) if frame.assumed else None
+    asked = _question(test, it) if frame.assumed else None
+    if asked is None or all(flag.text != asked.text for flag, _ in frame.assumed):
+        return None
+    found = _flag(it, test, frame.module)
     if found is None:
         return None
     outcome = dict(frame.assumed).get(found[0])
@@ -166,28 +170,40 @@ def _maps(node: ast.AST, it: Interpreter) -> bool:
     return node in it.sites or (isinstance(node, ast.Name | ast.Attribute) and last_name(node) in DECIDED)
 
 
+@record
+class _Question:
+    """What a test asks, as it is written: `sense` is whether it holds where that does, `operands` what it is about."""
+
+    text: str
+    sense: bool
+    operands: tuple[ast.expr, ...]
+
+
+@once_each
+def _question(test: ast.expr, it: Interpreter) -> _Question | None:
+    """What a test asks; None where that may be no flag. It is asked whenever its body is followed, and read once."""
+    if isinstance(test, ast.Name | ast.Attribute):
+        return _Question(ast.unparse(test), True, (test,))
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+        return None
+    kind = type(test.ops[0])
+    sense, kind = kind not in TURNED, TURNED.get(kind, kind)
+    if kind not in SIGNS or (kind is not ast.Is and not COMPARING.isdisjoint(_methods(it))):
+        return None
+    operands = (test.left, *test.comparators)
+    if not any(isinstance(one, ast.Constant | ast.Call) for one in operands):
+        return None  # of what is in two lists, say
+    return _Question(f" {SIGNS[kind]} ".join(map(ast.unparse, operands)), sense, operands)
+
+
 def _flag(it: Interpreter, test: ast.expr, module: Module) -> tuple[Flag, bool] | None:
     """What a test asks, and whether it holds where that does; None where the answer may change while a body runs."""
-    sense, text = True, ast.unparse(test)
-    operands = [test]
-    if isinstance(test, ast.Compare):
-        if len(test.ops) != 1:
-            return None
-        kind = type(test.ops[0])
-        sense, kind = kind not in TURNED, TURNED.get(kind, kind)
-        if kind not in SIGNS or (kind is not ast.Is and not COMPARING.isdisjoint(_methods(it))):
-            return None
-        operands = [test.left, *test.comparators]
-        text = f" {SIGNS[kind]} ".join(map(ast.unparse, operands))
-        if not any(isinstance(one, ast.Constant | ast.Call) for one in operands):
-            return None  # of what is in two lists, say
-    elif not isinstance(test, ast.Name | ast.Attribute):
+    asked = _question(test, it)
+    truth = asked and (True if isinstance(test, ast.Compare) else _is_truth(it, test, module))
+    if asked is None or truth is None:
         return None
-    truth = True if isinstance(test, ast.Compare) else _is_truth(it, test, module)
-    if truth is None:
-        return None
-    kept = [_kept(it, one, module) for one in operands]
-    if None in kept or all(isinstance(one, ast.Constant) for one in operands):
+    kept = [_kept(it, one, module) for one in asked.operands]
+    if None in kept or all(isinstance(one, ast.Constant) for one in asked.operands):
         return None
     proven = truth and all(kept) and (not _compares(test) or all(_is_number(it, one, module) for one in operands))
     if not proven and not it.trust.likely:
@@ -195,7 +211,7 @@ def _flag(it: Interpreter, test: ast.expr, module: Module) -> tuple[Flag, bool] 
     names = [one for one in ast.walk(test) if isinstance(one, ast.Name)]
     holders = (module.table.scope_of[one].lookup(one.id) for one in names)
     owners = tuple(holder.node for holder in holders if holder is not None)
-    return Flag(text, owners, proven, module, test), sense
+    return Flag(asked.text, owners, bool(proven), module, test), asked.sense
 
 
 def _is_truth(it: Interpreter, node: ast.expr, module: Module, above: frozenset[object] = frozenset()) -> bool | None:
