@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Container, Iterator
 from functools import lru_cache
+from typing import TypeAlias
 
 from jaxmigrate.flow.layout.advice import shortened
 from jaxmigrate.flow.layout.alias_flow import VIEWS, Variable, given_back, held, home_of, named, same
@@ -16,7 +17,7 @@ from jaxmigrate.flow.layout.model import PRESUMED
 from jaxmigrate.flow.layout.own_values import is_counted, is_entry
 from jaxmigrate.flow.layout.values import Blocker, Group, Ref
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.once import once
+from jaxmigrate.program.once import once, once_each
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Scope
 from jaxmigrate.program.trust import Assumption
@@ -38,12 +39,20 @@ OUT_PLACES = {
 }
 IN_PLACE = re.compile(r"^__(?!iter__|init__)(i[a-z]+|setitem|setattr)__$")  # methods
 WRITTEN_THROUGH = frozenset({"flat", "real", "imag"})
+Operand: TypeAlias = tuple[ast.expr, Module]
 
 
 def is_written(it: Interpreter, operand: ast.expr, module: Module) -> bool:
     """Whether a variable that an operand is made of, or is a view of, is written to in place where it can be seen."""
-    names, modules = _sources(operand, module, it.resolver)
-    variables, others = held(it, names, modules)
+    return _is_written((operand, module), it)
+
+
+@once_each
+def _is_written(operand: Operand, it: Interpreter) -> bool:
+    """The same, which the source alone says: a body that is followed again asks it again."""
+    names, where = _sources(operand, it.resolver)
+    modules = {*where}
+    variables, others = held(it, {*names}, modules)
     if any(not variables.isdisjoint(_written(one, it.resolver)) for one in modules):
         return True
     of_modules = {variable for variable in variables if variable[0] is not None}
@@ -178,15 +187,16 @@ def _bound_in(target: ast.expr) -> set[str]:
     return {node.id for node in ast.walk(target) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
 
 
-def _sources(operand: ast.expr, module: Module, resolver: Resolver) -> tuple[set[Variable], set[Module]]:
+@once_each
+def _sources(operand: Operand, resolver: Resolver) -> tuple[frozenset[Variable], frozenset[Module]]:
     """The variables that an expression is made of, what is a view of those, and the modules that they live in.
 
     Attributes go by their name alone; what a function of the project gives is what it returns or yields.
     """
     found: set[Variable] = set()
-    modules = {module}
+    modules: set[Module] = set()
     entered: set[ast.AST] = set()
-    waiting: list[tuple[ast.expr, Module]] = [(operand, module)]
+    waiting = [operand]
     while waiting:
         expression, where = waiting.pop()
         modules.add(where)
@@ -207,7 +217,7 @@ def _sources(operand: ast.expr, module: Module, resolver: Resolver) -> tuple[set
                 bindings = holder.bindings[node.id]
                 waiting += [(b.value, where) for b in bindings if b.value is not None]
                 waiting += [(i, where) for b in bindings for i in _iterated(b.node, where)]
-    return found, modules
+    return frozenset(found), frozenset(modules)
 
 
 def _not_fresh(expression: ast.expr, module: Module, resolver: Resolver) -> Iterator[ast.AST]:
