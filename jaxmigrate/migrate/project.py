@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -42,6 +43,12 @@ from jaxmigrate.program.sites import MappedSite, ReferenceNode, mapped_sites
 NO_TEXTS: Mapping[Path, str] = MappingProxyType({})
 
 
+def _common(paths: Iterable[Path]) -> Path | None:
+    """The folder that holds all files of a project, those without a map too, whose modules the others may import."""
+    folders = {path.parent for path in paths}
+    return Path(os.path.commonpath(folders)) if folders else None
+
+
 def plan_sources(
     sources: Sequence[Source],
     options: PlanOptions,
@@ -63,7 +70,9 @@ def plan_sources(
     texts = {path: text for _, path, text in sources}
     modules, errors = _parsed(sources, texts, explicit) if options.wanted.maps else ({}, {})
     known = {**beside, **texts}
-    project = Project(modules.values(), lambda path: known[path] if path in known else read_utf8(path), known)
+    project = Project(
+        modules.values(), lambda path: known[path] if path in known else read_utf8(path), known, _common(known)
+    )
     reachable = ReachableModules(project, known, texts)
     planner = _ProjectPlanner(sources, modules, project, reachable, known, options)
     plan, read = planner.plan(), planner.read
