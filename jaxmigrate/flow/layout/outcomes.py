@@ -205,7 +205,7 @@ def _flag(it: Interpreter, test: ast.expr, module: Module) -> tuple[Flag, bool] 
     kept = [_kept(it, one, module) for one in asked.operands]
     if None in kept or all(isinstance(one, ast.Constant) for one in asked.operands):
         return None
-    proven = truth and all(kept) and (not _compares(test) or all(_is_number(it, one, module) for one in operands))
+    proven = truth and all(kept) and (not _compares(test) or all(_is_number(it, one, module) for one in asked.operands))
     if not proven and not it.trust.likely:
         return None
     names = [one for one in ast.walk(test) if isinstance(one, ast.Name)]
