@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from jaxmigrate.flow.layout.model import Place
 from jaxmigrate.migrate.maps import Array, MapPlan
 from jaxmigrate.migrate.names import names_in
+from jaxmigrate.migrate.one_array import Returned, array_parameters
 from jaxmigrate.migrate.opened_returns import opened
-from jaxmigrate.migrate.returned_arrays import is_array
 from jaxmigrate.migrate.style import style_of
 from jaxmigrate.program.operations import After, Before, First, Operation, Replace, ReplaceStatement, code
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode
 from jaxmigrate.program.values import Function
 
 Named = ast.FunctionDef | ast.AsyncFunctionDef
+MANY = 4  # outputs of which a tuple is one line
+FEW = 2  # arrays that lose an axis each by a statement of its own
 NAMING = frozenset({"locals", "vars", "eval", "exec"})  # what may read any name of a function
 
 
@@ -54,6 +57,13 @@ def copied(text: str, array: Array, change: object, words: Words, keys: Collecti
     return f"{text}.{array.method or 'replace'}({', '.join(fields)})"
 
 
+def traced_names(plan: MapPlan, function: Function) -> frozenset[str]:
+    """The parameters of a mapped function that are arrays for JAX, or trees of such: not static, and not bound."""
+    names = plan.names or function.passed_names()
+    inputs = plan.inputs * len(names) if plan.whole_in else plan.inputs
+    return frozenset(name for name, array in zip(names, inputs, strict=False) if not array.static)
+
+
 class Body:
     """The function that a site maps, where it is the program's own and serves no other end."""
 
@@ -65,13 +75,18 @@ class Body:
         arrays: Collection[str],
         keys: Collection[str],
         fields: Collection[str],
+        resolver: Resolver,
     ) -> None:
         self.plan = plan
         self.fields = fields  # of objects, those that are one array each
         self.words = words
-        self.arrays = {*arrays, *keys}  # the parameters that are one array each
-        self.keys = {*keys}.difference(arrays)  # of these, what goes along with others that lose an axis by a statement
+        traced = traced_names(plan, function)
+        self.used = array_parameters(function, resolver, traced).difference(keys)  # as if they were one array each
+        self.arrays = {*arrays, *keys, *self.used}  # the parameters that are one array each
+        self.keys = self.arrays.difference(arrays)  # of these, what goes along with others that lose an axis
         self.function = function
+        other = {*function.passed_names()} - traced  # which may be numbers
+        self.returned = Returned(function, resolver, frozenset(self.arrays - other))
 
     def operations(self) -> list[Operation] | None:
         """What changes in the function, None where it cannot be changed."""
@@ -107,7 +122,15 @@ class Body:
         inputs = self.plan.inputs * len(names) if self.plan.whole_in else self.plan.inputs
         if any(array.fields or array.parts for array in inputs):
             return False
-        return all(n in self.arrays for n, array in zip(names, inputs, strict=False) if array.drops)
+        drops = [n for n, array in zip(names, inputs, strict=False) if array.drops]
+        if any(n not in self.arrays for n in drops):
+            return False
+        return self.used.isdisjoint(drops) or all(self._is_short(one) for one in self.plan.outputs)
+
+    def _is_short(self, output: Array) -> bool:
+        """Whether a lambda gives back the mapped axis without a function of its own for the leaves of a tree."""
+        assert isinstance(self.function.node, ast.Lambda)
+        return not output.drops or (output.axis == 0 and self.returned.is_array(self.function.node.body))
 
     def _inputs(self, function: Function, inputs: Sequence[tuple[str, Array]]) -> Iterator[Operation]:
         if isinstance(function.node, ast.Lambda):
@@ -115,7 +138,7 @@ class Body:
             return
         lines: list[str] = []
         trees: dict[int, list[str]] = {}
-        with_trees = {a.axis for n, a in inputs if a.drops and not a.fields and n not in self.arrays}
+        single: dict[int, list[str]] = {}
         for name, array in inputs:
             if array.fields:
                 lines.append(f"{name} = {copied(name, array, squeezed, self.words, self.fields)}")
@@ -123,22 +146,31 @@ class Body:
                 yield from self._of_tuple(function.node, name, array)
             elif not array.drops or not _mentions(function.node, name):
                 continue
-            elif name in self.arrays:
-                read = _only_read(function.node.body, name)
-                if read is not None:
-                    yield Replace(read, code(f"$itself.squeeze({array.axis})"))
-                elif name in self.keys and array.axis in with_trees:
-                    trees.setdefault(array.axis, []).append(name)
-                else:
-                    lines.append(f"{name} = {name}.squeeze({array.axis})")
-            else:
+            elif name not in self.arrays:
                 trees.setdefault(array.axis, []).append(name)
-        for axis, names in trees.items():
-            every = names[0] if len(names) == 1 else f"({', '.join(names)})"
-            lines.append(f"{', '.join(names)} = {squeezed(every, axis, self.words, is_array=False)}")
+            elif (read := _only_read(function.node.body, name)) is not None:
+                yield Replace(read, code(f"$itself.squeeze({array.axis})"))
+            else:
+                single.setdefault(array.axis, []).append(name)
+        lines += self._squeezes(single, trees, [name for name, _ in inputs].index)
         if lines:
             assert isinstance(function.node, Named)
             yield First(function.node, code("\n".join(lines)))
+
+    def _squeezes(
+        self, single: Mapping[int, Sequence[str]], trees: dict[int, list[str]], place: Callable[[str], int]
+    ) -> Iterator[str]:
+        """Statements that drop the mapped axis of single arrays, and of trees, which few arrays go along with."""
+        for axis, names in single.items():
+            own = [name for name in names if name in self.keys]
+            yield from (f"{name} = {name}.squeeze({axis})" for name in names if name not in own)
+            if axis in trees or len(own) > FEW:
+                trees[axis] = sorted([*trees.get(axis, ()), *own], key=place)
+            elif own:
+                yield (f"{', '.join(own)} = {', '.join(f'{name}.squeeze({axis})' for name in own)}")
+        for axis, names in trees.items():
+            every = names[0] if len(names) == 1 else f"({', '.join(names)})"
+            yield (f"{', '.join(names)} = {squeezed(every, axis, self.words, is_array=False)}")
 
     def _of_tuple(self, function: Named, name: str, array: Array) -> Iterator[Operation]:
         """The mapped axis dropped from parts of a tuple: where it is unpacked, else above all else."""
@@ -212,10 +244,9 @@ class Body:
     ) -> list[Operation] | None:
         """The mapped axis put into several outputs, or into one of several lines, by a statement above the return."""
         statement = self._own_statement(function, value)
-        arrays = [e for e, _ in pairs if is_array(function, e, self.words.numpy, self.arrays)]
-        alone = [e for e in arrays if isinstance(e, ast.Name) or len(pairs) == 1]
-        trees = [(e, a) for e, a in pairs if a.drops and e not in alone]
-        if statement is not None and len(pairs) == 1 and value in alone and isinstance(value, ast.BinOp | ast.Compare):
+        arrays = [e for e, _ in pairs if self.returned.is_array(e)]
+        trees = [(e, a) for e, a in pairs if a.drops and e not in arrays]
+        if statement is not None and len(pairs) == 1 and value in arrays and isinstance(value, ast.BinOp | ast.Compare):
             (axis,) = (array.axis for _, array in pairs)
             if axis == 0 and not self._fits(statement, value, axis, is_array=True):
                 out = self._free(function, "out")
@@ -265,7 +296,10 @@ class Body:
 
     def _fits(self, statement: ast.Return, value: ast.expr, axis: int, *, is_array: bool = False) -> bool:
         """Whether a returned value has room on one line with what puts the mapped axis into it."""
-        text = expanded(ast.unparse(value), axis, self.words, is_array=is_array)  # however it is broken into lines
+        return self._has_room(statement, expanded(ast.unparse(value), axis, self.words, is_array=is_array))
+
+    def _has_room(self, statement: ast.Return, text: str) -> bool:
+        """Whether some text fits behind a return, however what it is made of is broken into lines."""
         return statement.col_offset + len(f"return {text}") <= style_of(self.function.module).width
 
     def _free(self, function: FunctionNode, name: str) -> str:
@@ -279,7 +313,7 @@ class Body:
         """The outputs with what is returned for each, where that shows."""
         plan = self.plan
         if plan.whole_out:
-            return [(value, plan.outputs[0])]
+            return self._whole(value, plan.outputs[0])
         if plan.places:
             elements = _leaves(value, plan.places)
         else:
@@ -290,13 +324,26 @@ class Body:
             return None
         return list(zip(elements, plan.outputs, strict=True))
 
+    def _whole(self, value: ast.expr, array: Array) -> list[tuple[ast.expr, Array]]:
+        """A returned value, or the parts of a tuple of which all but one are single arrays."""
+        parts = value.elts if isinstance(value, ast.Tuple) and array.axis == 0 and array.drops else []
+        trees = [one for one in parts if not self.returned.is_array(one)]
+        if not 0 < len(parts) <= MANY or len(trees) >= min(2, len(parts)) or (trees and _is_starred(trees[0])):
+            return [(value, array)]
+        statement = self._own_statement(self.function.node, value)
+        shown = [expanded(ast.unparse(one), 0, self.words, is_array=one not in trees) for one in parts]
+        has_room = statement is None or self._has_room(statement, ", ".join(shown))
+        if has_room or (statement is not None and not trees and not self._fits(statement, value, 0)):
+            return [(one, array) for one in parts]
+        return [(value, array)]
+
     def _changed(self, value: ast.expr, array: Array) -> list[Operation]:
         if array.fields:
             assert isinstance(value, ast.Name)
             return [Replace(value, code(self._copied(value.id, array)))]
         if not array.drops:
             return []
-        one = array.axis == 0 and is_array(self.function.node, value, self.words.numpy, self.arrays)
+        one = array.axis == 0 and self.returned.is_array(value)
         return [Replace(value, code(expanded("$itself", array.axis, self.words, is_array=one)))]
 
     def _copied(self, name: str, array: Array) -> str:
@@ -351,6 +398,10 @@ def _leaves(value: ast.expr, places: Sequence[Place]) -> list[ast.expr] | None:
             return None
         found += inner
     return found
+
+
+def _is_starred(value: ast.expr) -> bool:
+    return isinstance(value, ast.Starred)
 
 
 def _only_raises(function: FunctionNode) -> bool:

@@ -8,12 +8,13 @@ import re
 from jaxmigrate.flow.layout.reachable_modules import ReachableModules
 from jaxmigrate.migrate.bodies import NAMING
 from jaxmigrate.migrate.maps import MapPlan
+from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Scope
 from jaxmigrate.program.sites import mapped_function, mapped_values
 from jaxmigrate.program.syntax import last_name
-from jaxmigrate.program.values import Class, Function, Partial
+from jaxmigrate.program.values import Application, Class, Function, Partial
 
 Named = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -41,6 +42,37 @@ def body_function(plan: MapPlan, resolver: Resolver, reachable: ReachableModules
     return value if expression is None or _is_held_alone(expression, value, reachable) else None
 
 
+def made_function(plan: MapPlan, resolver: Resolver, reachable: ReachableModules) -> Function | None:
+    """What a site maps, where a function of the same file makes it for this site alone: `pmap(make_step(config))`."""
+    found = mapped_values(plan.site, resolver)
+    value, module = found[0] if len(found) == 1 else None, plan.site.module
+    maker = value.callee if isinstance(value, Application) else None
+    if not isinstance(value, Application) or not isinstance(maker, Function) or maker.module is not module:
+        return None
+    expression = plan.site.mapped.expression if plan.site.mapped is not None else None
+    by_name = plan.by_name or plan.by_keyword or plan.given_by_keyword or plan.any_keywords
+    if expression is None or by_name or not isinstance(maker.node, ast.FunctionDef) or maker.node.decorator_list:
+        return None
+    if not (_is_only_mapped(maker, reachable) and _is_held_alone(expression, maker, reachable, value.node)):
+        return None
+    returned = returned_by(maker.node)
+    name = returned[0] if len(returned) == 1 else None
+    made = module.table.own_scope[maker.node].bindings.get(name.id, ()) if isinstance(name, ast.Name) else ()
+    inner = made[0].node if len(made) == 1 else None
+    if not isinstance(inner, ast.FunctionDef) or inner.decorator_list or not _is_read_once(inner, module):
+        return None
+    return Function(module, inner)
+
+
+def _is_read_once(function: ast.FunctionDef, module: Module) -> bool:
+    """Whether a function within another one is mentioned once alone."""
+    scope = module.table.scope_of.get(function)
+    mentions = [one for one in module.mentions.get(function.name, ()) if isinstance(one, ast.Name)]
+    asks = any(isinstance(one, ast.Name) for name in NAMING for one in module.mentions.get(name, ()))
+    asks = asks or "f_locals" in module.mentions
+    return not asks and sum(not _is_another(one, function.name, module, scope) for one in mentions) == 1
+
+
 def _of_partial(plan: MapPlan, resolver: Resolver) -> Function | None:
     """The function of a partial that binds first arguments by position, where it is known which ones are left."""
     found = mapped_values(plan.site, resolver)
@@ -52,15 +84,17 @@ def _of_partial(plan: MapPlan, resolver: Resolver) -> Function | None:
     return partial.callee if known and named and isinstance(partial.callee, Function) else None
 
 
-def _is_held_alone(node: ast.expr, function: Function, reachable: ReachableModules) -> bool:
+def _is_held_alone(
+    node: ast.expr, function: Function, reachable: ReachableModules, made: ast.expr | None = None
+) -> bool:
     """Whether the names by which a site maps a function, as `step` of `step = partial(function, n)`, have no other use.
 
-    How often the function's own name is used is another question.
+    How often the function's own name is used is another question. `made` is the call of it that gives what is mapped.
     """
     assert isinstance(function.node, Named)
-    while isinstance(node, ast.Call) and node.args:
+    while isinstance(node, ast.Call) and node.args and made is None:
         node = node.args[0]
-    if last_name(node) == function.node.name:
+    if node is made or (made is None and last_name(node) == function.node.name):
         return True
     module = function.module
     scope = module.table.scope_of[node].lookup(node.id) if isinstance(node, ast.Name) else None
@@ -77,7 +111,7 @@ def _is_held_alone(node: ast.expr, function: Function, reachable: ReachableModul
     if len(loads) != 1 or (scope is module.table.root and reachable.is_said_beside(module.path, word)):
         return False
     values = [one.value if not one.path else None for one in scope.bindings[name]]
-    return all(value is not None and _is_held_alone(value, function, reachable) for value in values)
+    return all(value is not None and _is_held_alone(value, function, reachable, made) for value in values)
 
 
 def _is_called_from_below(function: Function, resolver: Resolver) -> bool:

@@ -70,21 +70,31 @@ class MapPlaces:
         return re.sub(r"^_*(p_|pmap_|pmapped_|parallel_)?|_?(pmap|pmapped)?$", "", found) or "map"
 
     def is_named(self, statement: ast.Assign, plan: MapPlan) -> bool:
-        """Whether a statement only names a map, so that a function of that name can take its place."""
+        """Whether a statement only names a map, by a name of nothing else: a function of it can take its place."""
+        return self.can_be_def(statement, plan) and self._is_bound_once(statement)
+
+    def can_be_def(self, statement: ast.Assign, plan: MapPlan) -> bool:
+        """Whether a `def` in the place of a statement can map what it maps, by its name: not in `step = pmap(step)`."""
+        mapped = plan.site.mapped.expression if plan.site.mapped is not None else None
+        target = statement.targets[0]
+        read = {one.id for one in names_in([mapped])} if mapped is not None else set()
+        return self.is_def(statement, plan) and isinstance(target, ast.Name) and target.id not in read
+
+    def _is_bound_once(self, statement: ast.Assign) -> bool:
+        target = statement.targets[0]
+        assert isinstance(target, ast.Name)
+        scope = self.module.table.scope_of[target]
+        holder = scope.lookup(target.id) or scope
+        return len(holder.bindings.get(target.id, ())) == 1
+
+    def is_def(self, statement: ast.Assign, plan: MapPlan) -> bool:
+        """Whether a statement only names a map, so that a `def` of that name does the same there."""
         target = statement.targets[0]
         if len(statement.targets) != 1 or not isinstance(target, ast.Name) or statement.value is not plan.site.node:
             return False
         scope = self.module.table.scope_of[target]
-        holder = scope.lookup(target.id) or scope
-        mapped = plan.site.mapped.expression if plan.site.mapped is not None else None
-        own = mapped is not None and any(n.id == target.id for n in names_in([mapped]))
-        return (
-            scope.kind != "class"
-            and target.id not in scope.outer_names
-            and not own
-            and not self.is_magic(statement)
-            and len(holder.bindings.get(target.id, ())) == 1
-        )
+        alone = scope.kind != "module" or self._is_bound_once(statement)  # a script makes one map after another
+        return alone and scope.kind != "class" and target.id not in scope.outer_names and not self.is_magic(statement)
 
     def name_alone(self, plan: MapPlan) -> tuple[str, ast.stmt] | None:
         """The name that a statement gives a map and nothing else in the file has, which a function above can take."""

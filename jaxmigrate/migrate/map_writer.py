@@ -14,7 +14,7 @@ from textwrap import indent
 
 from jaxmigrate.flow.layout.reachable_modules import ReachableModules
 from jaxmigrate.migrate.bodies import Body, Words
-from jaxmigrate.migrate.body_functions import body_function
+from jaxmigrate.migrate.body_functions import body_function, made_function
 from jaxmigrate.migrate.compiled import compiling
 from jaxmigrate.migrate.kept_maps import FUN, TOLD, key_of, parameters, with_parameters
 from jaxmigrate.migrate.keys import key_fields, key_parameters
@@ -250,6 +250,8 @@ class MapWriter:
             return []
         squeezes = plan.choice.squeezes if plan.choice is not None else ()
         function = body_function(plan, self.resolver, self.reachable)
+        if function is None and (function := made_function(plan, self.resolver, self.reachable)) is not None:
+            plan = replace(plan, names=None)  # which calls have for what they pass
         if function is None or function.module not in self.files:
             return None
         names = self.files[function.module]
@@ -258,7 +260,7 @@ class MapWriter:
         words = Words(names.of("jax"), names.of("jax.numpy"))
         keys = key_parameters(function, self.resolver)
         arrays = {s.name for s in squeezes}
-        found = Body(plan, function, words, arrays, keys, key_fields(self.resolver)).operations()
+        found = Body(plan, function, words, arrays, keys, key_fields(self.resolver), self.resolver).operations()
         if found is None or function.module is self.module:
             return found
         self.elsewhere += [(function.module, one) for one in found]
@@ -306,7 +308,7 @@ class MapWriter:
         statement = self.module.table.statement_of(plan.site.node)
         fields = any(a.is_open for a in plan.inputs)
         if self.stable.is_stable(plan, [mapped]):
-            if isinstance(statement, ast.Assign) and self.places.is_named(statement, plan):
+            if isinstance(statement, ast.Assign) and self.places.can_be_def(statement, plan):
                 return self._define(plan, mapped, statement, wrapped=wrapped)
             if fields:
                 return self._named_above(plan, mapped, wrapped=wrapped)
@@ -376,7 +378,7 @@ class MapWriter:
         """The function around what is mapped, with the map above it, in the place of `step = pmap(f)` or over it."""
         if plan.moves or plan.lays_out or not self.places.is_value(plan, place):
             return False
-        alone = isinstance(place, ast.Assign) and self.places.is_named(place, plan)
+        alone = isinstance(place, ast.Assign) and self.places.can_be_def(place, plan)
         target = place.targets[0] if isinstance(place, ast.Assign) else None
         called = target.id if alone and isinstance(target, ast.Name) else ""
         called = called or self.above.name(plan, f"sharded_{self.places.stem(plan)}")
@@ -423,11 +425,12 @@ class MapWriter:
         rows = self.parts.rows_of(plan, plan.names if named else None)
         above = place is not None and self._is_in_function(place) and not self.places.is_magic(place)
         fun = ""
-        if now and above and not self.stable.in_loop(plan.site.node):
-            assert place is not None
-            fun = self.above.name(plan, f"bound_{self.places.stem(plan)}")
+        in_loop = self.stable.in_loop(plan.site.node)
+        if now and place is not None and above and not (in_loop and isinstance(mapped, ast.Name)):
+            fun = self.above.bound(plan)
             self.operations.append(Before(place, code(f"{fun} = $bound", bound=mapped)))
-        elif now:
+            mapped = fun
+        if now and (in_loop or not above):
             fun = "fun" if "fun" not in (plan.names or ()) else self.parts.names.free("mapped_fun")
             first, star, more = signature.partition(", **")
             signature = f"{first}{', *' if named and not more else ''}, {fun}=$bound{star}{more}"
@@ -534,16 +537,13 @@ class MapWriter:
 
     def _bound(self, plan: MapPlan, mapped: ast.expr, statement: ast.stmt | None, *, wrapped: bool) -> bool:
         """What is mapped gets a name, which a function in the place of `name = pmap(f)` maps."""
-        if not isinstance(statement, ast.Assign) or not self.places.is_named(statement, plan) or needs_names(plan):
+        if not isinstance(statement, ast.Assign) or not self.places.is_def(statement, plan) or needs_names(plan):
             return False
-        target, callee = (
-            statement.targets[0],
-            mapped.args[0] if isinstance(mapped, ast.Call) and mapped.args else mapped,
-        )
+        target = statement.targets[0]
         assert isinstance(target, ast.Name)
         if self.stable.in_loop(statement) or not self.stable.is_stable(plan, []):
             return False
-        name = self.parts.names.free(f"bound_{last_name(callee) or target.id}")
+        name = self.above.bound(plan)
         made = self._definition(plan, name, target.id, wrapped=wrapped, bound=mapped)
         self.operations.append(ReplaceStatement(statement, made))
         return True

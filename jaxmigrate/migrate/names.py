@@ -117,14 +117,14 @@ class FileNames:
         self._new.add(name)
         return name
 
-    def local(self, proposal: str, function: ast.AST | None) -> str:
+    def local(self, function: ast.AST | None, *proposals: str) -> str:
         """A name that nothing in an outermost function has, and no new code outside of it; without one, a free name."""
         if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-            return self.free(proposal)
+            return self.free(*proposals)
         if function not in self._local:
             lines = self.module.lines[function.lineno - 1 : function.end_lineno]
             self._local[function] = set(WORD.findall("\n".join(lines)))
-        name = free_name((proposal,), self._local[function] | self._new | set(self._known.values()))
+        name = free_name(proposals, self._local[function] | self._new | set(self._known.values()))
         self._local[function].add(name)
         self.taken.add(name)  # which new code outside would hide
         return name

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import builtins
+import keyword
 from dataclasses import dataclass, field, replace
 
 from jaxmigrate.migrate.bodies import Words
 from jaxmigrate.migrate.map_parts import MapParts
 from jaxmigrate.migrate.map_places import MapPlaces
 from jaxmigrate.migrate.maps import MapPlan
+from jaxmigrate.migrate.one_array import Around
 from jaxmigrate.migrate.repeated_maps import Key, RepeatedMaps
 from jaxmigrate.migrate.specs import named
 from jaxmigrate.migrate.stable_names import StableNames
@@ -16,6 +19,10 @@ from jaxmigrate.migrate.style import style_of
 from jaxmigrate.migrate.wrappers import wrapper as function_around
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.operations import Before, Code, Operation, code
+from jaxmigrate.program.sites import mapped_values
+from jaxmigrate.program.syntax import last_name
+
+NUMBERS = range(2, 9)  # of names that others of a function have already
 
 
 @dataclass(slots=True, eq=False)
@@ -31,9 +38,22 @@ class NamesAbove:
     _common: dict[Key, str] = field(default_factory=dict)  # what shard_map with mesh and specs is called
     _known: dict[str, list[tuple[str, ast.stmt]]] = field(default_factory=dict)  # the names, by what they say
 
-    def name(self, plan: MapPlan, proposal: str) -> str:
+    def name(self, plan: MapPlan, *proposals: str) -> str:
         """A name for something above the statement of a site."""
-        return self.parts.names.local(proposal, self.places.holder(plan.site.node))
+        return self.parts.names.local(self.places.holder(plan.site.node), *proposals)
+
+    def bound(self, plan: MapPlan) -> str:
+        """A name for what is mapped, which is evaluated once, above its statement: `step` beside `p_step`."""
+        stem = self.places.stem(plan)
+        statement = self.module.table.statement_of(plan.site.node)
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+        is_own = isinstance(target, ast.Name) and target.id == stem
+        mapped = plan.site.mapped.expression if plan.site.mapped is not None else None
+        if is_own and isinstance(mapped, ast.Call) and mapped.args:  # `p = pmap(partial(step, n))` is about a step
+            stem = last_name(mapped.args[0]) or stem
+        other = f"{stem}_per_device" if stem.endswith("fn") else f"{stem}_fn"
+        is_python = hasattr(builtins, stem) or keyword.iskeyword(stem)
+        return self.name(plan, *([] if is_own or is_python else [stem]), other, *(f"{other}_{i}" for i in NUMBERS))
 
     def known(self, plan: MapPlan, place: ast.stmt, name: str, says: str) -> str:
         """The name under which a statement further up in the same block says the same already; else `name`."""
@@ -91,7 +111,9 @@ class NamesAbove:
         plain = not self.parts.wrapper_specs(plan, "")
         above = "" if stable or plain else self._bound(plan, mapped)
         room = style.width - column - len(style.indent)
-        made = function_around(plan, above or mapped, words, room) if stable or above else None
+        values = mapped_values(plan.site, self.stable.resolver) if not title else ()  # else of any function
+        known = Around.of(values, self.stable.resolver)
+        made = function_around(plan, above or mapped, words, room, known) if stable or above else None
         if not self.parts.shared.wraps_beside(plan.site.node, plain=plain, can=made is not None) or made is None:
             return None
         name = title or self.name(plan, f"{self.places.stem(plan)}_per_device")
@@ -105,4 +127,4 @@ class NamesAbove:
         place = self.places.above(plan)
         if isinstance(mapped, str | ast.Lambda) or place is None or not self.places.is_value(plan, place):
             return ""
-        return self.name(plan, f"bound_{self.places.stem(plan)}")
+        return self.bound(plan)

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
-from jaxmigrate.migrate.bodies import Words, expanded, squeezed
+from jaxmigrate.migrate.bodies import FEW, Words, expanded, squeezed
 from jaxmigrate.migrate.maps import Array, MapPlan
 from jaxmigrate.migrate.names import names_in
+from jaxmigrate.migrate.one_array import Around
 from jaxmigrate.program.operations import Part
 
 MANY = 5  # names for which one does as well
-OUT, STAR, STARS = "out", "args", "kwargs"
+OUT, REST, STAR, STARS = "out", "outs", "args", "kwargs"
 Parts = dict[str, str | Part]
 
 
-def wrapper(plan: MapPlan, mapped: str | ast.expr, words: Words, room: int) -> tuple[str, Parts] | None:
+def wrapper(plan: MapPlan, mapped: str | ast.expr, words: Words, room: int, known: Around) -> tuple[str, Parts] | None:
     """The source of the function, called `$name`, with its parts; None where it would have to take trees apart.
 
-    `room` is how long a line of its body may be.
+    `room` is how long a line of its body may be, `known` what is known of what is mapped.
     """
     axes = [array.mapped for array in plan.outputs]
     outputs = [f"{OUT}{i}" for i in range(len(axes))] if len({*axes}) > 1 else []
@@ -34,18 +35,50 @@ def wrapper(plan: MapPlan, mapped: str | ast.expr, words: Words, room: int) -> t
         return None
     if _is_starred(plan, mapped, names, words, room):
         names = ()
-    value, shown, parts = _value(plan, mapped, names, words)
     inputs = plan.inputs * len(names) if plan.whole_in else plan.inputs
+    single = _single(plan, mapped, names, inputs, known)
+    value, shown, parts = _value(plan, mapped, names, words, single)
     read = {n.id for n in names_in([mapped])} if isinstance(mapped, ast.Lambda) else {*names}
+    read.difference_update(single)
     seen = [a if n in read else Array(split=False) for n, a in zip(names, inputs if names else (), strict=True)]
     lines = _squeezes(seen, names, words)
+    traced = [i for i, one in enumerate(inputs) if not one.static] if names else []
     if outputs:
-        given = [o if a is None else expanded(o, a, words, is_array=False) for o, a in zip(outputs, axes, strict=True)]
-        lines += [f"{', '.join(outputs)} = {value}", f"return {', '.join(given)}"]
+        arrays = [known.gives(traced, i) for i in range(len(outputs))]
+        made, given = _one_by_one(outputs, axes, arrays, words)
+        lines += [f"{', '.join(made)} = {value}", f"return {', '.join(given)}"]
     else:
-        lines += _returns(value, shown, axes[0], words, room)
+        lines += _returns(value, shown, axes[0], words, room, is_array=known.gives(traced))
     signature = ", ".join(names) or f"*{STAR}"
     return "\n".join([f"def $name({signature}):", *(f"    {line}" for line in lines)]), parts
+
+
+def _one_by_one(
+    outputs: Sequence[str], axes: Sequence[int | None], arrays: Sequence[bool], words: Words
+) -> tuple[list[str], list[str]]:
+    """The names for parts of what is returned, and what becomes of each; a star for several that get an axis alike."""
+    given = [
+        o if a is None else expanded(o, a, words, is_array=one) for o, a, one in zip(outputs, axes, arrays, strict=True)
+    ]
+    changed = [i for i, axis in enumerate(axes) if axis is not None]
+    first, last = changed[0], changed[-1] + 1
+    if len(changed) < 2 or len({*axes[first:last]}) > 1 or any(arrays[first:last]):
+        return [*outputs], given
+    together = expanded(REST, axes[first] or 0, words, is_array=False)
+    return [*outputs[:first], f"*{REST}", *outputs[last:]], [*given[:first], f"*{together}", *given[last:]]
+
+
+def _single(
+    plan: MapPlan, mapped: str | ast.expr, names: Sequence[str], inputs: Sequence[Array], known: Around
+) -> dict[str, str]:
+    """What the call of what is mapped passes of few single arrays, which lose their axis there."""
+    drop = [n for n, a in zip(names, inputs, strict=False) if a.drops]
+    places = {n: n if n in plan.by_name else i for i, n in enumerate(names)}
+    if isinstance(mapped, ast.Lambda) or plan.any_keywords or len(drop) > FEW:
+        return {}
+    if not all(known.takes(places[name]) for name in drop):
+        return {}
+    return {n: f"{n}.squeeze({a.axis})" for n, a in zip(names, inputs, strict=False) if a.drops}
 
 
 def _is_tuple(plan: MapPlan) -> bool:
@@ -92,10 +125,10 @@ def _parameters(plan: MapPlan, mapped: str | ast.expr) -> tuple[str, ...] | None
 def _hides(mapped: str | ast.expr, names: Sequence[str], words: Words, outputs: Sequence[str] = ()) -> bool:
     """Whether a parameter or a name of the function hides another one that it reads."""
     read = {mapped} if isinstance(mapped, str) else {n.id for n in names_in([mapped])}
-    own = {OUT, *outputs} if names else {OUT, STAR, *outputs}
+    own = {OUT, REST, *outputs} if names else {OUT, REST, STAR, *outputs}
     needed = {words.jax.partition(".")[0], words.numpy.partition(".")[0]}
     hidden = own if isinstance(mapped, ast.Lambda) else {*own, *names}
-    return bool(hidden & read or {*names} & {*needed, OUT, *outputs})
+    return bool(hidden & read or {*names} & {*needed, OUT, REST, *outputs})
 
 
 def _squeezes(inputs: Sequence[Array], names: Sequence[str], words: Words) -> list[str]:
@@ -113,11 +146,14 @@ def _squeezes(inputs: Sequence[Array], names: Sequence[str], words: Words) -> li
     return found
 
 
-def _value(plan: MapPlan, mapped: str | ast.expr, names: Sequence[str], words: Words) -> tuple[str, str, Parts]:
+def _value(
+    plan: MapPlan, mapped: str | ast.expr, names: Sequence[str], words: Words, single: Mapping[str, str]
+) -> tuple[str, str, Parts]:
     """The call of what is mapped, and how it reads: a lambda's body, the call of a partial with all that it binds."""
     if isinstance(mapped, ast.Lambda):
         return "$value", ast.unparse(mapped.body), {"value": mapped.body}
-    given = [f"{name}={name}" if name in plan.by_name else name for name in names]
+    passed = [single.get(name, name) for name in names]
+    given = [f"{name}={one}" if name in plan.by_name else one for name, one in zip(names, passed, strict=True)]
     if plan.any_keywords:
         given = [f"*{STAR}", f"**{STARS}"]
     if not names:
@@ -137,10 +173,11 @@ def _value(plan: MapPlan, mapped: str | ast.expr, names: Sequence[str], words: W
     return text, shown, parts
 
 
-def _returns(value: str, shown: str, axis: int | None, words: Words, room: int) -> list[str]:
+def _returns(value: str, shown: str, axis: int | None, words: Words, room: int, *, is_array: bool) -> list[str]:
     """Statements that return a value with the mapped axis put back."""
     if axis is None:
         return [f"return {value}"]
-    if len(f"return {expanded(shown, axis, words, is_array=False)}") <= room:
-        return [f"return {expanded(value, axis, words, is_array=False)}"]
-    return [f"{OUT} = {value}", f"return {expanded(OUT, axis, words, is_array=False)}"]
+    if len(f"return {expanded(shown, axis, words, is_array=is_array)}") <= room:
+        one = f"({value})" if is_array and value == "$value" else value  # a lambda's body may be `a + b`
+        return [f"return {expanded(one, axis, words, is_array=is_array)}"]
+    return [f"{OUT} = {value}", f"return {expanded(OUT, axis, words, is_array=is_array)}"]

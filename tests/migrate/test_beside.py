@@ -126,7 +126,7 @@ def test_a_function_under_a_new_name_keeps_its_parameters_below_each_other() -> 
 def test_results_with_unlike_axes_are_put_back_one_by_one() -> None:
     after = fix_files({"main.py": HEAD + UNLIKE})["main.py"]
     assert "def per_device(" not in after
-    assert "out0, out1, out2 = bound_step(scale, X)\n" in after
+    assert "out0, out1, out2 = step_fn(scale, X)\n" in after
     agree(HEAD + UNLIKE, after)
 
 

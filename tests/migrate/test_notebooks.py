@@ -98,7 +98,7 @@ def test_nothing_is_put_above_a_cell_magic(folder: Path) -> None:
 
 def test_a_function_above_a_statement_stands_in_its_cell(folder: Path) -> None:
     shown = "%time y = 1\nprint('shown',\n      type(x))"
-    mapped = "# What is mapped.\np_mean = jax.pmap(lambda x, w: x @ w)"
+    mapped = "# What is mapped.\np_mean = jax.pmap(lambda x, w: [*x, w])"
     cells = fix(folder, book("import jax", shown, mapped, f"%%time\n{mapped}"), "--layout", "stacked")
     assert cells[1] == shown
     assert "def mean_per_device(x, w):\n" in cells[2]
@@ -188,16 +188,16 @@ def test_a_notebook_without_maps_is_not_written(folder: Path) -> None:
 
 
 def test_diffs_are_of_cells(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = book("import jax", "%time p_step = jax.pmap(lambda x: x + 1)")
+    text = book("import jax", "%time p_step = jax.pmap(lambda x: [*x])")
     fix(folder, text, "--diff", "--layout", "stacked")
     out = capsys.readouterr().out
     assert out.startswith(
         "--- book.ipynb:cell 2\n+++ book.ipynb:cell 2\n@@ -1 +1,4 @@\n+import functools\n+\n import jax\n"
         "+from jax.sharding import Mesh, PartitionSpec as P\n--- book.ipynb:cell 3\n+++ book.ipynb:cell 3\n"
     )
-    assert "-%time p_step = jax.pmap(lambda x: x + 1)\n+def mesh_of(tree):\n" in out
+    assert "-%time p_step = jax.pmap(lambda x: [*x])\n+def mesh_of(tree):\n" in out
     last = out.splitlines()[-1]
-    assert last.startswith("+%time p_step = jax.jit(lambda *args: jax.shard_map(per_device(lambda x: x + 1), mesh=")
+    assert last.startswith("+%time p_step = jax.jit(lambda *args: jax.shard_map(per_device(lambda x: [*x]), mesh=")
     assert (folder / "book.ipynb").read_text() == text
 
 

@@ -99,7 +99,7 @@ p = jax.pmap(f, 'i')
 @pytest.mark.parametrize(("read", "is_changed"), [("", True), ("\n    g = f", False), ("\n    g = [f]", False)])
 def test_a_field_or_a_local_variable_is_no_use_of_a_function_of_its_name(read: str, *, is_changed: bool) -> None:
     after = fixed(OWN_NAMES.format(read=read))
-    assert ("def f(x):\n    x = jax.tree.map(lambda x: x.squeeze(0), x)\n" in after) is is_changed
+    assert ("def f(x):\n    x = x.squeeze(0)\n" in after) is is_changed
     assert ("def p_per_device(x):\n" in after) is not is_changed
 
 
