@@ -144,8 +144,13 @@ class Resolver:
             return None
         holder, where = container
         if isinstance(holder, ast.Dict):
-            entries = [v for k, v in zip(holder.keys, holder.values, strict=True) if constant_key(k) == (key.value,)]
-            return (entries[-1], where) if entries else None
+            entry: ast.expr | None = None
+            for own, value in zip(holder.keys, holder.values, strict=True):
+                if own is None:
+                    entry = None  # `**others` may have the key as well
+                elif constant_key(own) == (key.value,):
+                    entry = value
+            return (entry, where) if entry is not None else None
         if isinstance(key.value, int) and -len(holder.elts) <= key.value < len(holder.elts):
             return holder.elts[key.value], where
         return None
