@@ -13,9 +13,9 @@ from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.scopes import Binding
+from jaxmigrate.program.scopes import Binding, all_parameters
 from jaxmigrate.program.syntax import last_name
-from jaxmigrate.program.values import ModuleValue, Parameter
+from jaxmigrate.program.values import Function, ModuleValue, Parameter
 
 READS = frozenset({"get", "keys", "items", "values", "copy", "index", "count"})
 READERS = frozenset({"print", "dict", "len", "sorted", "list", "str", "deepcopy", "dumps", "pprint"})
@@ -81,10 +81,27 @@ class Lasting:
                 if not self._is_alike(value, home):
                     return False
         names = _set_by_name(self.resolver)
-        return node.attr not in names and not ("" in names and any(_is_named(node.attr, home) for home in program))
+        return node.attr not in names and not ("" in names and any(self._is_named(node.attr, home) for home in program))
 
     def _is_alike(self, value: ast.expr, module: Module) -> bool:
         return self.lasts(value, module) and self.agrees(value, module)
+
+    def _is_named(self, name: str, module: Module) -> bool:
+        """Whether a module says a name as a text or a keyword, by which some reflection may set an attribute."""
+        return any(
+            (isinstance(node, ast.keyword) and node.arg == name and not self._is_taken(name, node, module))
+            or (isinstance(node, ast.Constant) and node.value == name)
+            for node in module.nodes
+        )
+
+    def _is_taken(self, name: str, keyword: ast.keyword, module: Module) -> bool:
+        """Whether a keyword is that of a parameter of the program's function that is called."""
+        call = module.table.parents.get(keyword)
+        values = self.resolver.values(call.func, module) if isinstance(call, ast.Call) else ()
+        return bool(values) and all(
+            isinstance(one, Function) and any(name == own.arg for own in all_parameters(one.node.args))
+            for one in values
+        )
 
     def _is_only_read(self, name: ast.Name, module: Module) -> bool:
         """Whether all that the program does with a container is to read its entries."""
@@ -160,13 +177,3 @@ def _is_changed(names: ast.expr, module: Module) -> bool:
         case ast.For() | ast.comprehension():
             return False
     return True
-
-
-def _is_named(name: str, module: Module) -> bool:
-    """Whether a module says a name as a text or a keyword, by which some reflection may set an attribute."""
-    for node in module.nodes:
-        if (isinstance(node, ast.keyword) and node.arg == name) or (
-            isinstance(node, ast.Constant) and node.value == name
-        ):
-            return True
-    return False

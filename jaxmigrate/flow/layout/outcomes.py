@@ -279,11 +279,19 @@ def _compares(test: ast.expr) -> bool:
     return isinstance(test, ast.Compare) and not isinstance(test.ops[0], ast.Is | ast.IsNot)
 
 
-def _is_number(it: Interpreter, node: ast.expr, module: Module) -> bool:
-    """Whether an operand is a number or a text: of an attribute what the `__init__` sets it to."""
+def _is_number(it: Interpreter, node: ast.expr, module: Module, above: frozenset[str] = frozenset()) -> bool:
+    """Whether an operand is a number or a text: of an attribute what the `__init__` sets it to.
+
+    An attribute that is set to others of its name, `above`, says nothing of itself.
+    """
     if isinstance(node, ast.Attribute):
         stores = [(_value_of(target, where), where) for target, where in _stored(it).get(node.attr, [])]
-        return bool(stores) and all(value is not None and _is_number(it, value, where) for value, where in stores)
+        inside = above | {node.attr}
+        return (
+            node.attr not in above
+            and bool(stores)
+            and all(value is not None and _is_number(it, value, where, inside) for value, where in stores)
+        )
     binding = _binding(it, node, module) if isinstance(node, ast.Name) else None
     if isinstance(node, ast.Name) and constants(it.resolver, node, module):
         return True
