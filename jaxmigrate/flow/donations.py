@@ -20,6 +20,7 @@ from jaxmigrate.flow.wrappers import before_compiling, unwrapped
 from jaxmigrate.program.collectives import PMAPS, SHARD_MAPS, argument
 from jaxmigrate.program.functions import is_static, returned_by
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.once import once_each
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Application, Constant, External, Function, Instance, Partial, Value
@@ -432,6 +433,7 @@ def _is_array_of(held: ast.expr, name: str, resolver: Resolver) -> bool:
     return isinstance(held, ast.Attribute) and dotted(held.value) == name and _holds_arrays(held.attr, resolver)
 
 
+@once_each
 def _holds_arrays(field: str, resolver: Resolver) -> bool:
     """Whether a field is of arrays, by its name; not one that is declared static."""
     if not FIELDS.search(field):

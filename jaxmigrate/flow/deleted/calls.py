@@ -9,7 +9,7 @@ from jaxmigrate.flow.deleted.run import Frame, Given, Run
 from jaxmigrate.flow.later_reads import METADATA
 from jaxmigrate.flow.layout.idioms import REPLICATES
 from jaxmigrate.program.library import named
-from jaxmigrate.program.scopes import positional_names
+from jaxmigrate.program.scopes import positional_names, walk
 from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Application, Class, External, Function, Partial, Value
 
@@ -62,7 +62,7 @@ def _of_owner(run: Run, node: ast.expr, value: Value | None, frame: Frame) -> No
     if owner in run.heap.deleted and isinstance(node, ast.Name):
         run.check(node, owner, frame)
     elif not isinstance(value, Application | Partial | Function) and run.heap.parts.get(owner):
-        run.heap.parts[owner] = {}
+        run.heap.clear(owner)
 
 
 def _donates(run: Run, node: ast.Call, frame: Frame) -> Thing:
@@ -81,14 +81,14 @@ def _donates(run: Run, node: ast.Call, frame: Frame) -> Thing:
         if before is not None and before.call is node:
             run.check(gift.node, thing, frame)  # twice in one call
         run.sometimes.pop(thing, None)
-        run.heap.deleted[thing] = Donation(frame.module, node, gift.name)
+        run.heap.delete(thing, Donation(frame.module, node, gift.name))
     return run.fresh(placed=True)
 
 
 def _entered(run: Run, function: Function, node: ast.Call, frame: Frame) -> Thing | None:
     """What a function of the program gives that the host runs itself."""
     inner = function.node
-    if isinstance(inner, ast.Lambda | ast.AsyncFunctionDef) or not _is_plain(inner, node):
+    if isinstance(inner, ast.Lambda | ast.AsyncFunctionDef) or not _is_plain(run, inner, node):
         return None
     found: dict[str, Thing] = {}
     if function.receiver is not None and inner.args.args and isinstance(node.func, ast.Attribute):
@@ -121,9 +121,15 @@ def _is_placed(value: Value | None) -> bool:
     return isinstance(value, Application) and isinstance(value.callee, External)
 
 
-def _is_plain(node: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.Call) -> bool:
+def _is_plain(run: Run, node: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.Call) -> bool:
     """Whether a call of a function runs its body then and there."""
-    names = {last_name(one) for one in node.decorator_list}
     starred = any(isinstance(one, ast.Starred) for one in call.args) or any(k.arg is None for k in call.keywords)
-    yields = any(isinstance(one, ast.Yield | ast.YieldFrom) for one in ast.walk(node))
-    return names <= PLAIN and not starred and not yields
+    if node not in run.at_once:
+        run.at_once[node] = _runs_at_once(node)
+    return not starred and run.at_once[node]
+
+
+def _runs_at_once(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a function is no generator, and has no decorator that makes something else of it."""
+    plain = {last_name(one) for one in node.decorator_list} <= PLAIN
+    return plain and not any(isinstance(one, ast.Yield | ast.YieldFrom) for one in walk(node))

@@ -28,11 +28,11 @@ def uses_of_deleted(
     wanted = [*_leading_to(donated, modules)]
     for module in dict.fromkeys(module for _, module in wanted):
         run.module(module)
-    behind = run.heap
     for node, module in wanted:
         if isinstance(node, ast.FunctionDef) and node not in run.ran and not is_traced(node.body[0], module):
-            run.heap = behind.copy()
+            begun = run.heap.mark()
             run.enter(Function(module, node), {}, 0)
+            run.heap.undo(begun)
     return run.uses
 
 

@@ -18,7 +18,9 @@ def _name(run: Run, node: ast.Name, frame: Frame) -> Thing:
         if (around.number, node.id) in run.heap.names:
             return run.heap.names[around.number, node.id]
         around = around.outer
-    return run.heap.names.setdefault((frame.number, node.id), run.fresh())
+    thing = run.fresh()
+    run.heap.bind(frame.number, node.id, thing)
+    return thing
 
 
 def _attribute(run: Run, node: ast.Attribute, frame: Frame) -> Thing:

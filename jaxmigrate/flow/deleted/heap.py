@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from jaxmigrate.program.modules import Module
 from jaxmigrate.records import made, record
@@ -22,26 +22,92 @@ class Donation(NamedTuple):
     name: str
 
 
+class Gone(NamedTuple):
+    """What a place holds that holds nothing."""
+
+
+GONE = Gone()
+Kind = Literal["names", "parts", "within", "deleted"]
+Place = tuple[Kind, Any]  # a name of a frame, a key of an object, or an object
+Changes = dict[Place, Any]
+
+
 @record(eq=False, frozen=False)
 class Heap:
     """What holds at a place of the program: `names` are those of a frame, by its number.
 
-    `within` says of which object another is a part, `parts` what an object has under which key.
+    `within` says of which object another is a part, `parts` what an object has under which key. `journal` has what
+    each change replaced, so that another way through the program can begin where one began.
     """
 
     names: dict[tuple[int, str], Thing] = made(factory=dict)
     parts: dict[Thing, dict[Key, Thing]] = made(factory=dict)
     within: dict[Thing, Thing] = made(factory=dict)
     deleted: dict[Thing, Donation] = made(factory=dict)
+    journal: list[tuple[Place, Any]] = made(factory=list)
 
-    def copy(self) -> Heap:
-        """The same, for another way through the program."""
-        parts = {thing: dict(own) for thing, own in self.parts.items()}
-        return Heap(dict(self.names), parts, dict(self.within), dict(self.deleted))
+    def bind(self, number: int, name: str, thing: Thing) -> None:
+        """Gives a name of a frame an object."""
+        self._write(("names", (number, name)), thing)
 
-    def take(self, other: Heap) -> None:
-        """Goes on with what holds somewhere else."""
-        self.names, self.parts, self.within, self.deleted = other.names, other.parts, other.within, other.deleted
+    def unbind(self, number: int, name: str) -> None:
+        """Takes a name of a frame away."""
+        self._write(("names", (number, name)), GONE)
+
+    def put(self, thing: Thing, key: Key, part: Thing, *, inside: bool = False) -> None:
+        """Gives an object a part; `inside`: which is deleted with it."""
+        self._write(("parts", (thing, key)), part)
+        if inside:
+            self._write(("within", part), thing)
+
+    def clear(self, thing: Thing) -> None:
+        """Forgets what an object has."""
+        for key in [*self.parts.get(thing, ())]:
+            self._write(("parts", (thing, key)), GONE)
+
+    def delete(self, thing: Thing, donation: Donation) -> None:
+        """Notes that an object was donated."""
+        self._write(("deleted", thing), donation)
+
+    def mark(self) -> int:
+        """Where the journal stands."""
+        return len(self.journal)
+
+    def undo(self, mark: int) -> Changes:
+        """Goes back to where the journal stood; what had changed since."""
+        changes = {place: self._read(place) for place, _ in self.journal[mark:]}
+        for place, before in reversed(self.journal[mark:]):
+            self._set(place, before)
+        del self.journal[mark:]
+        return changes
+
+    def redo(self, changes: Changes) -> None:
+        """Makes changes again."""
+        for place, value in changes.items():
+            self._write(place, value)
+
+    def _read(self, place: Place) -> Any:
+        kind, key = place
+        if kind == "parts":
+            return self.parts.get(key[0], {}).get(key[1], GONE)
+        held: dict[Any, Any] = getattr(self, kind)
+        return held.get(key, GONE)
+
+    def _write(self, place: Place, value: Any) -> None:
+        self.journal.append((place, self._read(place)))
+        self._set(place, value)
+
+    def _set(self, place: Place, value: Any) -> None:
+        kind, key = place
+        if kind == "parts":
+            thing, key = key
+            held: dict[Any, Any] = self.parts.setdefault(thing, {})
+        else:
+            held = getattr(self, kind)
+        if value is GONE:
+            held.pop(key, None)
+        else:
+            held[key] = value
 
     def deleting(self, thing: Thing, unclear: Collection[Thing] = ()) -> Thing | None:
         """What was donated of an object: itself, what it is a part of, or one of its parts.
@@ -67,21 +133,21 @@ class Heap:
         """What was told once is not told again: the program has ended there."""
         above: Thing | None = thing
         while above is not None:
-            self.deleted.pop(above, None)
+            self._write(("deleted", above), GONE)
             above = self.within.get(above)
-        for part in self.parts.get(thing, {}).values():
-            self.deleted.pop(part, None)
+        for part in [*self.parts.get(thing, {}).values()]:
+            self._write(("deleted", part), GONE)
 
-    def join(self, other: Heap, fresh: Callable[[], Thing]) -> set[Thing]:
+    def join(self, one: Changes, other: Changes, fresh: Callable[[], Thing]) -> set[Thing]:
         """What holds after one of two ways, of which what differs is not known; what one way alone has deleted."""
-        names = {key: thing if other.names.get(key) == thing else fresh() for key, thing in self.names.items()}
-        self.names = {**{key: fresh() for key in other.names if key not in names}, **names}
-        for thing, own in other.parts.items():
-            mine = self.parts.setdefault(thing, {})
-            for key, part in own.items():
-                if mine.setdefault(key, part) != part:
-                    mine[key] = fresh()
-        self.within = {**other.within, **self.within}
-        alone = {*self.deleted} ^ {*other.deleted}
-        self.deleted = {**other.deleted, **self.deleted}
+        alone: set[Thing] = set()
+        for place in {**one, **other}:
+            before = self._read(place)
+            first, second = one.get(place, before), other.get(place, before)
+            kind, thing = place
+            if kind == "deleted" and (first is GONE) is not (second is GONE):
+                alone.add(thing)
+            unclear = kind == "names" or (kind == "parts" and GONE not in (first, second))
+            value = second if first is GONE else first
+            self._write(place, fresh() if unclear and first != second else value)
         return alone

@@ -74,6 +74,7 @@ class Run:
     unclear: set[Thing] = made(factory=set)  # fields that may hold something else than arrays
     sometimes: dict[Thing, Sometimes] = made(factory=dict)
     ran: set[ast.AST] = made(factory=set)
+    at_once: dict[ast.AST, bool] = made(factory=dict)  # functions of the program, by whether a call runs them through
     stack: list[Frame] = made(factory=list)
     tops: dict[Module, Frame] = made(factory=dict)
     conditions: int = 0
@@ -106,7 +107,7 @@ class Run:
         self.ran.add(node)
         frame = Frame(self.fresh(), function.module, node, self._around(node, function.module), depth)
         for name in _parameters(node):
-            self.heap.names[frame.number, name] = given[name] if name in given else self.fresh()
+            self.heap.bind(frame.number, name, given[name] if name in given else self.fresh())
         self.stack.append(frame)
         self.block(node.body, frame)
         self.stack.pop()
@@ -155,16 +156,18 @@ class Run:
 
     def part(self, thing: Thing, key: Key) -> Thing:
         """What stands under a key or in a field of an object."""
-        own = self.heap.parts.setdefault(thing, {})
+        own = self.heap.parts.get(thing, {})
         if key not in own:
-            own[key] = self.fresh(placed=thing in self.placed, hosted=thing in self.hosted)
-            self.heap.within[own[key]] = thing
+            part = self.fresh(placed=thing in self.placed, hosted=thing in self.hosted)
+            self.heap.put(thing, key, part, inside=True)
+            return part
         return own[key]
 
     def holder(self, parts: Mapping[Key, Thing]) -> Thing:
         """A tuple, list, dictionary or object that holds others."""
         thing = self.fresh()
-        self.heap.parts[thing] = dict(parts)
+        for key, part in parts.items():
+            self.heap.put(thing, key, part)
         return thing
 
 

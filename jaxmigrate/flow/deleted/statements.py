@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from jaxmigrate.flow.deleted.heap import Heap, Key, Thing
+from jaxmigrate.flow.deleted.heap import Changes, Key, Thing
 from jaxmigrate.flow.deleted.run import Frame, Run, Sometimes
 
 ROUNDS = 2  # of a loop: the second one sees what the first one donated
@@ -58,23 +58,23 @@ def _branches(run: Run, node: ast.If, frame: Frame) -> None:
     if "__name__" in test:
         run.block(node.body, frame)
         return
-    before, behind, left = run.heap.copy(), list[Heap](), ""
+    begun, behind, left, changes = run.heap.mark(), list[Changes](), "", Changes()
     run.conditions += 1
     for block in (node.body, node.orelse):
-        run.heap.take(before.copy())
         run.block(block, frame)
+        changes = run.heap.undo(begun)
         if frame.left:
             left, frame.left = frame.left, ""
         else:
-            behind.append(run.heap.copy())
+            behind.append(changes)
     run.conditions -= 1
     if not behind:
         frame.left = left
-        return
-    run.heap.take(behind[0])
-    if len(behind) > 1:
+    if len(behind) < len(("body", "orelse")):
+        run.heap.redo(behind[0] if behind else changes)
+    else:
         turn = None if OFTEN.search(test) else run.turn
-        for thing in run.heap.join(behind[1], run.fresh):
+        for thing in run.heap.join(behind[0], behind[1], run.fresh):
             run.sometimes.setdefault(thing, Sometimes(run.conditions, turn))
 
 
@@ -131,7 +131,7 @@ def _forgets(run: Run, node: ast.Delete, frame: Frame) -> None:
 
 
 def _defines(run: Run, node: ast.FunctionDef | ast.ClassDef, frame: Frame) -> None:
-    run.heap.names.pop((frame.number, node.name), None)
+    run.heap.unbind(frame.number, node.name)
 
 
 STATEMENTS: dict[type[ast.stmt], Callable[[Run, Any, Frame], None]] = {
@@ -158,16 +158,16 @@ def assign(run: Run, target: ast.expr, thing: Thing, frame: Frame) -> None:
     """Binds what a target names to an object."""
     match target:
         case ast.Name(id=name):
-            run.heap.names[frame.number, name] = thing
+            run.heap.bind(frame.number, name, thing)
         case ast.Tuple(elts=targets) | ast.List(elts=targets):
             starred = any(isinstance(one, ast.Starred) for one in targets)
             for number, one in enumerate(targets):
                 inner = one.value if isinstance(one, ast.Starred) else one
                 assign(run, inner, run.fresh() if starred else run.part(thing, number), frame)
         case ast.Attribute(value=owner, attr=key):
-            run.heap.parts.setdefault(run.look(owner, frame), {})[key] = thing
+            run.heap.put(run.look(owner, frame), key, thing)
         case ast.Subscript(value=owner, slice=ast.Constant(value=(int() | str()) as entry)):
-            run.heap.parts.setdefault(run.look(owner, frame), {})[entry] = thing
+            run.heap.put(run.look(owner, frame), entry, thing)
         case ast.Subscript(value=owner, slice=index):
             run.use(index, frame)
-            run.heap.parts[run.look(owner, frame)] = {}
+            run.heap.clear(run.look(owner, frame))
