@@ -128,6 +128,7 @@ class ProjectWriter:
         self._everywhere: set[ast.AST] = set()  # arguments that go to all devices
         self._indirect: set[ast.expr] = set()  # sites whose meshes are chosen at each call
         self._plans: dict[ast.expr, MapPlan | None] = {}
+        self._around_maps = False  # also where the calls of a map could lay out what it takes
         self._alone: dict[Module, list[tuple[MappedSite, Alone]]] | None = None
         self._counted: dict[Module, bool] = {}
         self._repeated = {work.module: RepeatedMaps(work.module) for work in works}
@@ -135,9 +136,11 @@ class ProjectWriter:
 
     def write(self) -> dict[Path, NewFile]:
         """Fills the works with their operations; the new files, by path."""
-        self._begin()
-        for work in self.works:
-            self._write_file(work, None)
+        self._write_first()
+        if any("host_local" in one.all_names for one in self.wanted.values()) and self._lays_out_at_calls():
+            self._around_maps = True  # the function that some maps need does for all of them
+            self._forget()
+            self._write_first()
         if not self.works or any(work.failed for work in self.works):
             return {}
         places = self._places()
@@ -169,6 +172,23 @@ class ProjectWriter:
             work.operations += [one.for_uses(nodes) for one in (*own, *wanted)]
         missing = {path: found for path, found in kinds.items() if self.project.text(path) is None}
         return {path: self._new_file(path, found, users[path]) for path, found in missing.items()}
+
+    def _write_first(self) -> None:
+        """Writes all files to see what they use, and which maps cannot be written."""
+        self._begin()
+        for work in self.works:
+            self._write_file(work, None)
+
+    def _forget(self) -> None:
+        """Goes back to where nothing was written."""
+        self.wanted = {work.module: self._nothing_yet() for work in self.works}
+        self._repeated = {work.module: RepeatedMaps(work.module) for work in self.works}
+        self._plans.clear()
+        for work in self.works:
+            work.operations, work.direct = [], set()
+
+    def _lays_out_at_calls(self) -> bool:
+        return any(plan is not None and plan.at_calls for plan in self._plans.values())
 
     def _nothing_yet(self) -> Wanted:
         around = self.around
@@ -375,6 +395,8 @@ class ProjectWriter:
 
     def _is_laid_out_at_calls(self, site: MappedSite) -> bool:
         """Whether the calls of a map of stacked arrays lay out what they give it."""
+        if self._around_maps:
+            return False
         found = self.chosen.layouts.sites.get(site.node) if self.chosen is not None else None
         return found is not None and found.at_calls
 
@@ -533,6 +555,8 @@ class ProjectWriter:
         site = self.chosen.layouts.sites.get(choice.site) if self.chosen is not None and choice.site else None
         if site is None or not site.at_calls:
             return True
+        if self._around_maps:
+            return False
         plan = self._plan(site.site)
         return plan is not None and _fits_calls(plan) and site.site.node not in self._indirect
 

@@ -26,7 +26,10 @@ STAGES = ("lower", "trace", "eval_shape")
 
 
 def entering(groups: Groups, found: Layouts) -> dict[ast.expr, list[OpChoice]]:
-    """By site, what its calls do from now on; the layouts of such a site are changed to those of all processes."""
+    """By site, what its calls do from now on; the layouts of such a site are changed to those of all processes.
+
+    Where some map needs a function around it in any case, that does as well for all that would not be made for a call.
+    """
     calls: dict[ast.expr, list[SiteCall]] = {}
     sites: dict[ast.Call, set[ast.expr]] = {}
     for call in groups.it.maps.calls.values():
@@ -37,17 +40,16 @@ def entering(groups: Groups, found: Layouts) -> dict[ast.expr, list[OpChoice]]:
         own = calls.get(node, [])
         if choice.by_rows or len(own) > FEW or any(len(sites[c.node]) > 1 for c in own):
             continue
-        if choice.is_global:
-            ops = _Entering(groups, choice).ops(own)
-            found.sites[node] = _over_all(choice) if ops else choice
-        elif groups.facts.blocked(node) is None:
-            ops = _Entering(groups, choice).ops(own)
-            found.sites[node] = replace(choice, at_calls=bool(ops))
-        else:
-            ops = []
-        if ops:
-            made[node] = ops
-    return made
+        if choice.is_global or groups.facts.blocked(node) is None:
+            made[node] = _Entering(groups, choice).ops(own)
+    around = any(any(map(_is_local, one.every)) and not made.get(node) for node, one in found.sites.items())
+    for node, ops in made.items():
+        choice = found.sites[node]
+        if around and any(one.op.kind == "kept" for one in ops):
+            ops.clear()
+        elif ops:
+            found.sites[node] = _over_all(choice) if choice.is_global else replace(choice, at_calls=True)
+    return {node: ops for node, ops in made.items() if ops}
 
 
 def _is_local(choice: Choice) -> bool:
