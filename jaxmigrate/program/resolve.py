@@ -18,7 +18,7 @@ from jaxmigrate.program.library import named
 from jaxmigrate.program.literals import literal_of
 from jaxmigrate.program.modules import ALWAYS_EXTERNAL, Module, Project
 from jaxmigrate.program.order import outlasting, reaching
-from jaxmigrate.program.scopes import Binding, FunctionNode, Scope, all_parameters
+from jaxmigrate.program.scopes import Attribute, Binding, FunctionNode, Scope, all_parameters
 from jaxmigrate.program.star_imports import star_homes, stars
 from jaxmigrate.program.values import (
     UNKNOWN,
@@ -59,6 +59,7 @@ class Resolver:
         self._active: set[object] = set()
         self._between: dict[tuple[Module, str], list[ast.stmt] | None] = {}
         self.names: dict[str, frozenset[str]] = {}
+        self._attributes: dict[str, list[tuple[Attribute, Module]]] = {}
         self.kept: dict[object, object] = {}  # by `once`, which alone looks into it
 
     # Expressions
@@ -416,6 +417,21 @@ class Resolver:
                 target = self.name_values(attribute.target.id, attribute.scope, cls.module)
                 if any(isinstance(t, Instance) and t.cls == cls for t in target):
                     yield from self.values(attribute.value, cls.module)
+        if self.defaults_hold:
+            return
+        for attribute, module in self._set_elsewhere(name):
+            if module is not cls.module and isinstance(attribute.target, ast.Name):
+                target = self.name_values(attribute.target.id, attribute.scope, module)
+                if any(isinstance(t, Instance) and t.cls == cls for t in target):
+                    yield from self.values(attribute.value, module)
+
+    def _set_elsewhere(self, name: str) -> list[tuple[Attribute, Module]]:
+        """What the program's modules assign to attributes of a name: `config.prepare = scaled`."""
+        if name not in self._attributes:
+            modules = (one for one in self.project.program if f".{name}" in one.text)
+            found = [(own, one) for one in modules for own in one.table.attributes if own.attr == name]
+            self._attributes[name] = found
+        return self._attributes[name]
 
     def _class_attribute(self, cls: Class, name: str, receiver: Instance | Class) -> Values:
         for holder in self.lineage(cls):
