@@ -8,10 +8,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 from jaxmigrate.flow.remade_objects import remakes_objects
+from jaxmigrate.program.attribute_stores import stored_attributes
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
@@ -114,16 +114,6 @@ def _sets(module: Module, name: str, is_attribute: bool) -> bool:
         return True
     classes = (scope for scope in table.own_scope.values() if scope.kind == "class")
     return is_attribute and any(name in scope.bindings for scope in classes)
-
-
-@lru_cache(maxsize=512)
-def stored_attributes(module: Module) -> dict[str, list[ast.Attribute]]:
-    """The attributes that a module assigns or deletes, by name."""
-    found: dict[str, list[ast.Attribute]] = {}
-    for node in module.nodes:
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del):
-            found.setdefault(node.attr, []).append(node)
-    return found
 
 
 def _is_of_method(node: ast.expr, module: Module) -> bool:

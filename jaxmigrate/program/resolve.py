@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import cast
 
 from jaxmigrate.program.arguments import call_arguments
+from jaxmigrate.program.attribute_stores import given, set_by_name, stored_attributes
 from jaxmigrate.program.combined import PARTIALS, bind, canonical, distinct, gives_function, is_transparent, partial_of
 from jaxmigrate.program.displays import put_together
 from jaxmigrate.program.functions import is_classmethod, is_static, returned_by
 from jaxmigrate.program.library import named
 from jaxmigrate.program.literals import literal_of
 from jaxmigrate.program.modules import ALWAYS_EXTERNAL, Module, Project
+from jaxmigrate.program.only_read import is_only_read
 from jaxmigrate.program.order import outlasting, reaching
 from jaxmigrate.program.scopes import Attribute, Binding, FunctionNode, Scope, all_parameters
 from jaxmigrate.program.star_imports import star_homes, stars
@@ -59,6 +62,8 @@ class Resolver:
         self._active: set[object] = set()
         self._between: dict[tuple[Module, str], list[ast.stmt] | None] = {}
         self.names: dict[str, frozenset[str]] = {}
+        self._only_read: dict[object, bool] = {}
+        self._odd: dict[str, bool] = {}
         self._attributes: dict[str, list[tuple[Attribute, Module]]] = {}
         self.kept: dict[object, object] = {}  # by `once`, which alone looks into it
 
@@ -135,7 +140,18 @@ class Resolver:
 
     def _subscript(self, node: ast.Subscript, module: Module) -> Iterable[Value]:
         found = self.element(node, module)
-        return self.values(*found) if found is not None else (UNKNOWN,)
+        if found is None or not (self.defaults_hold or self._is_kept(node.value, module)):
+            return (UNKNOWN,)
+        return self.values(*found)
+
+    def _is_kept(self, container: ast.expr, module: Module) -> bool:
+        """Whether a display that a name holds still has the entries that it was written with."""
+        if not isinstance(container, ast.Name):
+            return True
+        key = (module.table.scope_of[container].lookup(container.id), container.id, module)
+        if key not in self._only_read:
+            self._only_read[key] = is_only_read(container, module, self.project)
+        return self._only_read[key]
 
     def element(self, node: ast.Subscript, module: Module) -> tuple[ast.expr, Module] | None:
         """The element of a display that a subscript takes, where both are known."""
@@ -412,18 +428,48 @@ class Resolver:
         return any(attribute.attr == name for one in self.lineage(cls) for attribute in one.module.table.attributes)
 
     def _assigned_attribute(self, cls: Class, name: str) -> Iterator[Value]:
-        for attribute in cls.module.table.attributes:
-            if attribute.attr == name and isinstance(attribute.target, ast.Name):
-                target = self.name_values(attribute.target.id, attribute.scope, cls.module)
-                if any(isinstance(t, Instance) and t.cls == cls for t in target):
-                    yield from self.values(attribute.value, cls.module)
-        if self.defaults_hold:
-            return
-        for attribute, module in self._set_elsewhere(name):
-            if module is not cls.module and isinstance(attribute.target, ast.Name):
-                target = self.name_values(attribute.target.id, attribute.scope, module)
-                if any(isinstance(t, Instance) and t.cls == cls for t in target):
-                    yield from self.values(attribute.value, module)
+        """What assignments give an attribute of the objects of a class; UNKNOWN as well where it may get another value."""
+        found = False
+        for attribute, module in self._set(cls, name):
+            target = attribute.target
+            owners = self.name_values(target.id, attribute.scope, module) if isinstance(target, ast.Name) else ()
+            if any(isinstance(one, Instance) and one.cls == cls for one in owners):
+                found = True
+                yield from self.values(attribute.value, module)
+        if found and not self.defaults_hold and (name in self.set_by_name or self._is_set_oddly(name)):
+            yield UNKNOWN
+
+    def _set(self, cls: Class, name: str) -> Iterator[tuple[Attribute, Module]]:
+        """The assignments to attributes of a name: in the file of a class and, to be sure of all, in others."""
+        yield from ((own, cls.module) for own in cls.module.table.attributes if own.attr == name)
+        if not self.defaults_hold:
+            yield from ((own, module) for own, module in self._set_elsewhere(name) if module is not cls.module)
+
+    @cached_property
+    def set_by_name(self) -> frozenset[str]:
+        """The names of attributes that the program sets as texts; with "" where some are only known when it runs."""
+        return set_by_name(self.project.program)
+
+    def _is_set_oddly(self, name: str) -> bool:
+        """Whether attributes of a name are set in a loop, by an unpacking, or those of a parameter by a function."""
+        if name not in self._odd:
+            self._odd[name] = False
+            modules = [one for one in self.project.program if f".{name}" in one.text]
+            stores = [(target, one) for one in modules for target in stored_attributes(one).get(name, ())]
+            self._odd[name] = any(
+                given(target, module) is None or self._is_given(target, module) for target, module in stores
+            )
+        return self._odd[name]
+
+    @staticmethod
+    def _is_given(target: ast.Attribute, module: Module) -> bool:
+        """Whether the object whose attribute is set is a parameter, and not the method's own object."""
+        if not isinstance(target.value, ast.Name):
+            return False
+        scope = module.table.scope_of.get(target.value)
+        holder = scope.lookup(target.value.id) if scope is not None else None
+        bindings = holder.bindings[target.value.id] if holder is not None else []
+        return target.value.id != "self" and any(one.kind == "param" for one in bindings)
 
     def _set_elsewhere(self, name: str) -> list[tuple[Attribute, Module]]:
         """What the program's modules assign to attributes of a name: `config.prepare = scaled`."""

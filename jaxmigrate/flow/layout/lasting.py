@@ -8,18 +8,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
-from jaxmigrate.flow.conditions import stored_attributes
+from jaxmigrate.program.attribute_stores import given, stored_attributes
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.once import once
+from jaxmigrate.program.only_read import is_only_read
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Binding, all_parameters
-from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Function, ModuleValue, Parameter
 
-READS = frozenset({"get", "keys", "items", "values", "copy", "index", "count"})
-READERS = frozenset({"print", "dict", "len", "sorted", "list", "str", "deepcopy", "dumps", "pprint"})
-SETTERS = frozenset({"setattr", "__setattr__", "delattr", "__delattr__"})
 Agrees = Callable[[ast.expr, Module], bool]
 
 
@@ -47,7 +43,7 @@ class Lasting:
             case ast.Subscript(value=ast.Name() as container):
                 element = self.resolver.element(node, module)
                 inner = element is None or self.lasts(*element)
-                return inner and self._is_only_read(container, module)
+                return inner and is_only_read(container, module, self.resolver.project)
             case ast.Subscript():
                 return False
             case ast.IfExp(body=one, orelse=other):
@@ -74,13 +70,13 @@ class Lasting:
         program = [one for one in self.resolver.project.program if node.attr in one.text]
         for home in program:
             for target in stored_attributes(home).get(node.attr, ()):
-                value = _given(target, home)
+                value = given(target, home)
                 if value is None or not self._is_alike(value, home):
                     return False
             for value in _of_classes(node.attr, home):
                 if not self._is_alike(value, home):
                     return False
-        names = _set_by_name(self.resolver)
+        names = self.resolver.set_by_name
         return node.attr not in names and not ("" in names and any(self._is_named(node.attr, home) for home in program))
 
     def _is_alike(self, value: ast.expr, module: Module) -> bool:
@@ -103,77 +99,8 @@ class Lasting:
             for one in values
         )
 
-    def _is_only_read(self, name: ast.Name, module: Module) -> bool:
-        """Whether all that the program does with a container is to read its entries."""
-        holder = module.table.scope_of[name].lookup(name.id)
-        if holder is None:
-            return False
-        if holder.kind == "module" and any(
-            name.id in one.text for one in self.resolver.project.program if one is not module
-        ):
-            return False
-        uses = [one for one in module.table.named.get(name.id, ()) if isinstance(one, ast.Name)]
-        own = [one for one in uses if module.table.scope_of[one].lookup(name.id) is holder]
-        return all(_is_read(one, module) for one in own if isinstance(one.ctx, ast.Load))
-
-
-def _is_read(name: ast.Name, module: Module) -> bool:
-    """Whether a use of a container leaves it as it is, and hands it to nobody."""
-    match module.table.parents.get(name):
-        case ast.Subscript(ctx=ast.Load(), value=value) if value is name:
-            return True
-        case ast.Attribute(attr=attr) as method if attr in READS:
-            call = module.table.parents.get(method)
-            return isinstance(call, ast.Call) and call.func is method
-        case ast.Compare() | ast.FormattedValue() | ast.keyword(arg=None):
-            return True
-        case ast.Call(func=ast.Name(id=known)):
-            return known in READERS
-    return False
-
-
-def _given(target: ast.Attribute, module: Module) -> ast.expr | None:
-    """What an attribute is set to by an assignment of its own; None where it is set or deleted in another way."""
-    parent = module.table.parents.get(target)
-    if isinstance(parent, ast.Assign) and target in parent.targets:
-        return parent.value
-    return parent.value if isinstance(parent, ast.AnnAssign) else None
-
 
 def _of_classes(name: str, module: Module) -> Iterator[ast.expr]:
     for scope in module.table.own_scope.values():
         if scope.kind == "class":
             yield from (one.value for one in scope.bindings.get(name, ()) if one.value is not None)
-
-
-@once
-def _set_by_name(resolver: Resolver) -> frozenset[str]:
-    """The names of attributes that the program sets as texts; with "" where some text is only known when it runs."""
-    return frozenset(name for module in resolver.project.program for name in _names_set(module))
-
-
-def _names_set(module: Module) -> Iterator[str]:
-    for call in module.table.calls:
-        known = last_name(call.func)
-        if known in SETTERS and len(call.args) >= 2:
-            name = call.args[-2 if known.endswith("setattr__") or known == "setattr" else -1]
-            yield name.value if isinstance(name, ast.Constant) and isinstance(name.value, str) else ""
-        elif known == "exec" or (known == "vars" and _is_changed(call, module)):
-            yield ""
-    for node in module.table.named.get("__dict__", ()):
-        if not isinstance(node.ctx, ast.Load) or _is_changed(node, module):
-            yield ""
-
-
-def _is_changed(names: ast.expr, module: Module) -> bool:
-    """Whether the attributes of an object, as a dictionary, may be set there: it is no argument, and not only read."""
-    match module.table.parents.get(names):
-        case ast.Subscript(ctx=ast.Load()) | ast.Compare() | ast.keyword(arg=None):
-            return False
-        case ast.Attribute(attr=attr):
-            return attr not in READS
-        case ast.Call(func=function):
-            return function is names or last_name(function) not in READERS
-        case ast.For() | ast.comprehension():
-            return False
-    return True

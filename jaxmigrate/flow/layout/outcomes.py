@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import product
 
-from jaxmigrate.flow.conditions import constants, stored_attributes
+from jaxmigrate.flow.conditions import constants
 from jaxmigrate.flow.layout.buffers import is_written
 from jaxmigrate.flow.layout.idioms import COUNTS
 from jaxmigrate.flow.layout.interpreter import Interpreter
@@ -21,6 +21,7 @@ from jaxmigrate.flow.layout.model import Assumed, Context, Flag, Frame, Given
 from jaxmigrate.flow.layout.values import Abstract
 from jaxmigrate.flow.map_prefilter import MAPS
 from jaxmigrate.flow.remade_objects import remakes_objects
+from jaxmigrate.program.attribute_stores import stored_attributes
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once, once_each

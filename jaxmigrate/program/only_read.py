@@ -1,0 +1,47 @@
+"""Whether a program does nothing with a dictionary or a list but to read its entries."""
+
+from __future__ import annotations
+
+import ast
+
+from jaxmigrate.program.modules import Module, Project
+from jaxmigrate.program.syntax import last_name
+
+READS = frozenset({"get", "keys", "items", "values", "copy", "index", "count"})
+READERS = frozenset({"print", "dict", "len", "sorted", "list", "tuple", "str", "deepcopy", "dumps", "pprint"})
+
+
+def is_only_read(name: ast.Name, module: Module, project: Project) -> bool:
+    """Whether nothing in sight changes what a name holds, or hands it to something that may."""
+    holder = module.table.scope_of[name].lookup(name.id)
+    if holder is None:
+        return False
+    if holder.kind == "module":
+        others = (one for one in project.program if one is not module and name.id in one.text)
+        if any(not _is_read(use, one) for one in others for use in _uses(name.id, one)):
+            return False
+    own = (one for one in _uses(name.id, module) if _is_of(one, holder, module))
+    return all(_is_read(one, module) for one in own)
+
+
+def _uses(name: str, module: Module) -> list[ast.Name | ast.Attribute]:
+    return [one for one in module.table.named.get(name, ()) if isinstance(one.ctx, ast.Load)]
+
+
+def _is_of(use: ast.Name | ast.Attribute, holder: object, module: Module) -> bool:
+    return isinstance(use, ast.Name) and module.table.scope_of[use].lookup(use.id) is holder
+
+
+def _is_read(use: ast.expr, module: Module) -> bool:
+    """Whether a use of a container leaves it as it is, and hands it to nobody."""
+    match module.table.parents.get(use):
+        case ast.Subscript(ctx=ast.Load(), value=value) if value is use:
+            return True
+        case ast.Attribute(attr=attr) as method if attr in READS:
+            call = module.table.parents.get(method)
+            return isinstance(call, ast.Call) and call.func is method
+        case ast.Compare() | ast.FormattedValue() | ast.keyword(arg=None) | ast.For() | ast.comprehension():
+            return True
+        case ast.Call(func=function):
+            return function is not use and last_name(function) in READERS
+    return False
