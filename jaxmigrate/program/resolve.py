@@ -428,7 +428,7 @@ class Resolver:
         return any(attribute.attr == name for one in self.lineage(cls) for attribute in one.module.table.attributes)
 
     def _assigned_attribute(self, cls: Class, name: str) -> Iterator[Value]:
-        """What assignments give an attribute of the objects of a class; UNKNOWN as well where it may get another value."""
+        """What assignments give an attribute of the objects of a class; UNKNOWN too where it may get another."""
         found = False
         for attribute, module in self._set(cls, name):
             target = attribute.target

@@ -210,9 +210,9 @@ def test_fix(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     markdown, docstrings = (folder / "a.md").read_text(), (folder / "b.py").read_text()
     assert markdown.startswith("# A\n\n```python\nimport jax\nfrom jax.sharding import Mesh, PartitionSpec as P\n")
     assert markdown.count("jax.shard_map(") == 2
-    assert markdown.count("    f_per_device,\n") == markdown.count("def mesh_of(tree):\n") == 2
-    assert markdown.endswith("-x)\n```\nend")
-    assert docstrings.count("    >>> def f_per_device(x):\n") == 2
+    assert markdown.count("lambda x: (-x.squeeze(0))[None],\n") == markdown.count("def mesh_of(tree):\n") == 2
+    assert markdown.endswith(")(x)\n```\nend")
+    assert docstrings.count("lambda x: (-x.squeeze(0))[None],\n") == 2
     assert docstrings.count("    >>> def mesh_of(tree):\n") == 2  # each docstring runs by itself
     assert docstrings.endswith("import jax\njax.pmap(f)\n")
     compile(docstrings, "b.py", "exec")
