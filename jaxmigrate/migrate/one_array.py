@@ -201,7 +201,7 @@ class Returned:
             if name in TREES:
                 return first is not None and self.is_array(first)
             if name == "jax.numpy.where":
-                return len(call.args) + len(call.keywords) > 1
+                return len(call.args) > 1 or any(one.arg in ("x", "y") for one in call.keywords)
             return _gives_one(name)
         match call.func:
             case ast.Attribute(value=ast.Subscript(value=ast.Attribute(value=owner, attr="at"))):
