@@ -200,7 +200,8 @@ def _bare(stem: str) -> re.Pattern[str]:
 
 def _named(package: str, stem: str) -> re.Pattern[str]:
     """An import of a module by its package's name, or from within the package."""
-    of_package = rf"\bfrom[ \t]+(?:[\w.]*\b{package}|\.)[ \t]+import\b[^\n]*\b{stem}\b"
+    names = r"import\b(?:[ \t]*\([^)]*|(?:[^\n\\(]|\\\n)*)"  # on a line, or on several in parentheses
+    of_package = rf"\bfrom[ \t]+(?:[\w.]*\b{package}|\.)[ \t]+{names}\b{stem}\b"
     return re.compile(rf"\b{package}\.{stem}\b|{of_package}|\bfrom[ \t]+\.{stem}\b")
 
 
