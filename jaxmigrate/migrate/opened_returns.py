@@ -40,9 +40,7 @@ def _elements(value: ast.expr, parts: Parts) -> Iterator[tuple[ast.expr, Parts |
     if not isinstance(value, ast.Tuple) or parts[0][0] == ():
         yield value, parts
         return
-    by_index: dict[object, list[tuple[Place, Array]]] = {}
-    for place, array in parts:
-        by_index.setdefault(place[0], []).append((place[1:], array))
+    by_index = _by_index(parts)
     if list(by_index) != list(range(len(value.elts))) or any(isinstance(e, ast.Starred) for e in value.elts):
         yield value, None
         return
@@ -55,8 +53,14 @@ def _text(name: str, parts: Parts, expanded: Change) -> str:
     if parts[0][0] == ():
         array = parts[0][1]
         return expanded(name, array.axis) if array.drops else name
-    by_index: dict[object, list[tuple[Place, Array]]] = {}
-    for place, array in parts:
-        by_index.setdefault(place[0], []).append((place[1:], array))
+    by_index = _by_index(parts)
     texts = [_text(f"{name}[{index}]", below, expanded) for index, below in by_index.items()]
     return f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
+
+
+def _by_index(parts: Parts) -> dict[object, list[tuple[Place, Array]]]:
+    """The parts of each element of a tuple, with their places in it."""
+    found: dict[object, list[tuple[Place, Array]]] = {}
+    for place, array in parts:
+        found.setdefault(place[0], []).append((place[1:], array))
+    return found

@@ -23,7 +23,7 @@ def stored_attributes(module: Module) -> dict[str, list[ast.Attribute]]:
     return found
 
 
-def given(target: ast.Attribute, module: Module) -> ast.expr | None:
+def stored_value(target: ast.Attribute, module: Module) -> ast.expr | None:
     """What an attribute is set to by an assignment of its own; None where it is set or deleted in another way."""
     parent = module.table.parents.get(target)
     if isinstance(parent, ast.Assign) and target in parent.targets:

@@ -23,7 +23,7 @@ from jaxmigrate.records import record
 Statement: TypeAlias = ast.Import | ast.ImportFrom
 SETS = frozenset({"setattr", "patch", "object"})  # `mock.patch.object(jax, "host_id")`
 OWNERS = ("jax.", "flax.", "equinox.", "objax.")
-_SETS_TEXT = re.compile(r"""\b(?:patch|object|setattr)\(\s*(?:[\w.]*,\s*)?["'][\w.]*""")
+_SETS_TEXT = re.compile(rf"""\b(?:{"|".join(SETS)})\(\s*(?:[\w.]*,\s*)?["'][\w.]*""")
 ABSENT = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "NameError"})
 
 
@@ -94,11 +94,10 @@ def _full_name(alias: ast.alias, statement: Statement) -> str:
 
 def may_set_names(text: str) -> bool:
     """Whether a text may put something in the place of a name of JAX, as tests do: `mock.patch("lib.jax.host_id")`."""
-    return any(
-        last == "jax" or last in last_parts()
-        for call in _SETS_TEXT.findall(text)
-        for last in [re.split(r"[.\"']", call)[-1]]
-    )
+    if not any(f"{word}(" in text for word in SETS):  # much faster than the pattern
+        return False
+    last = {re.split(r"[.\"']", call)[-1] for call in _SETS_TEXT.findall(text)}
+    return "jax" in last or not last.isdisjoint(last_parts())
 
 
 @once

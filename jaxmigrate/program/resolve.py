@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import cast
 
 from jaxmigrate.program.arguments import call_arguments
-from jaxmigrate.program.attribute_stores import given, set_by_name, stored_attributes
+from jaxmigrate.program.attribute_stores import set_by_name, stored_attributes, stored_value
 from jaxmigrate.program.combined import PARTIALS, bind, canonical, distinct, gives_function, is_transparent, partial_of
 from jaxmigrate.program.displays import put_together
 from jaxmigrate.program.functions import is_classmethod, is_static, returned_by
@@ -140,11 +140,11 @@ class Resolver:
 
     def _subscript(self, node: ast.Subscript, module: Module) -> Iterable[Value]:
         found = self.element(node, module)
-        if found is None or not (self.defaults_hold or self._is_kept(node.value, module)):
+        if found is None or not (self.defaults_hold or self.keeps_entries(node.value, module)):
             return (UNKNOWN,)
         return self.values(*found)
 
-    def _is_kept(self, container: ast.expr, module: Module) -> bool:
+    def keeps_entries(self, container: ast.expr, module: Module) -> bool:
         """Whether a display that a name holds still has the entries that it was written with."""
         if not isinstance(container, ast.Name):
             return True
@@ -451,13 +451,13 @@ class Resolver:
         return set_by_name(self.project.program)
 
     def _is_set_oddly(self, name: str) -> bool:
-        """Whether attributes of a name are set in a loop, by an unpacking, or those of a parameter by a function."""
+        """Whether some attribute of a name is set by a loop or an unpacking, or is that of a function's parameter."""
         if name not in self._odd:
             self._odd[name] = False
             modules = [one for one in self.project.program if f".{name}" in one.text]
             stores = [(target, one) for one in modules for target in stored_attributes(one).get(name, ())]
             self._odd[name] = any(
-                given(target, module) is None or self._is_given(target, module) for target, module in stores
+                stored_value(one, where) is None or self._is_given(one, where) for one, where in stores
             )
         return self._odd[name]
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 import ast
 
 from jaxmigrate.flow.layout.interpreter import Interpreter
-from jaxmigrate.flow.remade_objects import remakes_objects
+from jaxmigrate.program.class_attributes import class_attributes
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.once import once
 from jaxmigrate.program.scopes import Binding, defaults_of
 from jaxmigrate.program.values import Class, External
 
@@ -22,7 +21,7 @@ GIVING = frozenset({f"builtins.{name}" for name in (*PLAIN, "len")})
 def is_own(it: Interpreter, attribute: ast.Attribute, store: ast.Attribute, module: Module, home: Module) -> bool:
     """Whether `self.flag` is what the one `__init__` that sets it sets, and nothing a class has by that name."""
     cls, setter = _class_around(attribute, module), _class_around(store, home)
-    if cls is None or setter is None or attribute.attr in _of_classes(it) or remakes_objects(it.resolver):
+    if cls is None or setter is None or class_values(it, attribute.attr):
         return False
     lineage = it.resolver.lineage(cls)
     if all(one.node is not setter.node for one in lineage):
@@ -37,24 +36,25 @@ def stores_of(
     it: Interpreter, attribute: ast.Attribute, module: Module, stores: list[tuple[ast.Attribute, Module]]
 ) -> list[tuple[ast.Attribute, Module]]:
     """Of what sets attributes of a name, what may set this one: for `self.done` what methods of its own class do."""
-    if not (isinstance(attribute.value, ast.Name) and attribute.value.id == "self"):
+    if not is_self(attribute.value):
         return stores
     cls = _class_around(attribute, module)
     own = {one.node for one in it.resolver.lineage(cls)} if cls is not None else set()
     return [
         (store, where)
         for store, where in stores
-        if not _is_self(store.value) or ((setter := _class_around(store, where)) and setter.node in own)
+        if not is_self(store.value) or ((setter := _class_around(store, where)) and setter.node in own)
     ]
 
 
-def _is_self(node: ast.expr) -> bool:
+def is_self(node: ast.expr) -> bool:
+    """Whether an expression is a method's own object."""
     return isinstance(node, ast.Name) and node.id == "self"
 
 
 def class_values(it: Interpreter, name: str) -> list[Binding]:
     """What class bodies bind to a name, but for methods: `done: bool = False`, `done = []`."""
-    return _of_classes(it).get(name, [])
+    return [one for one, _ in class_attributes(it.resolver).get(name, ())]
 
 
 def is_truth_of_class(binding: Binding) -> bool:
@@ -77,19 +77,20 @@ def is_unchanging(it: Interpreter, node: ast.expr, binding: Binding | None, modu
             name = value.name if isinstance(value, External) else ""
             return name in GIVING or name.endswith("_count")
         case ast.Name() if binding is not None and binding.kind == "param":
-            return _is_plain_parameter(binding)
+            return is_said_to_be(binding, PLAIN, object)
         case ast.Name() if binding is not None and binding.value is not None:
             return not isinstance(binding.value, ast.Name) and is_unchanging(it, binding.value, None, module)
     return False
 
 
-def _is_plain_parameter(parameter: Binding) -> bool:
+def is_said_to_be(parameter: Binding, annotations: frozenset[str], kind: type) -> bool:
+    """Whether a parameter is annotated with one of some types, or without such by default a constant of a kind."""
     node, function = parameter.node, parameter.scope.node
     if isinstance(node, ast.arg) and isinstance(node.annotation, ast.Name):
-        return node.annotation.id in PLAIN
+        return node.annotation.id in annotations
     defaults = dict(defaults_of(function.args)) if isinstance(function, ast.FunctionDef) else {}
     default = defaults.get(parameter.name)
-    return isinstance(default, ast.Constant) and default.value is not None
+    return isinstance(default, ast.Constant) and default.value is not None and isinstance(default.value, kind)
 
 
 def _class_around(node: ast.AST, module: Module) -> Class | None:
@@ -100,14 +101,3 @@ def _class_around(node: ast.AST, module: Module) -> Class | None:
         if isinstance(above, ast.ClassDef):
             return Class(module, above)
     return None
-
-
-@once
-def _of_classes(it: Interpreter) -> dict[str, list[Binding]]:
-    """What class bodies of the program bind, but for methods, by name."""
-    found: dict[str, list[Binding]] = {}
-    for module in it.resolver.project.program:
-        for scope in module.table.own_scope.values():
-            for name, bindings in scope.bindings.items() if scope.kind == "class" else ():
-                found.setdefault(name, []).extend(one for one in bindings if one.kind != "def")
-    return {name: bindings for name, bindings in found.items() if bindings}

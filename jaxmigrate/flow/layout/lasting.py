@@ -6,12 +6,12 @@ The resolver says what is written: `cfg = {"n": device_count()}`, and not that `
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-from jaxmigrate.program.attribute_stores import given, stored_attributes
+from jaxmigrate.program.attribute_stores import stored_attributes, stored_value
 from jaxmigrate.program.callers import callers_of
+from jaxmigrate.program.class_attributes import class_attributes
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.only_read import is_only_read
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Binding, all_parameters
 from jaxmigrate.program.values import Function, ModuleValue, Parameter
@@ -43,7 +43,7 @@ class Lasting:
             case ast.Subscript(value=ast.Name() as container):
                 element = self.resolver.element(node, module)
                 inner = element is None or self.lasts(*element)
-                return inner and is_only_read(container, module, self.resolver.project)
+                return inner and self.resolver.keeps_entries(container, module)
             case ast.Subscript():
                 return False
             case ast.IfExp(body=one, orelse=other):
@@ -70,12 +70,12 @@ class Lasting:
         program = [one for one in self.resolver.project.program if node.attr in one.text]
         for home in program:
             for target in stored_attributes(home).get(node.attr, ()):
-                value = given(target, home)
+                value = stored_value(target, home)
                 if value is None or not self._is_alike(value, home):
                     return False
-            for value in _of_classes(node.attr, home):
-                if not self._is_alike(value, home):
-                    return False
+        of_classes = class_attributes(self.resolver).get(node.attr, ())
+        if not all(one.value is None or self._is_alike(one.value, home) for one, home in of_classes):
+            return False
         names = self.resolver.set_by_name
         return node.attr not in names and not ("" in names and any(self._is_named(node.attr, home) for home in program))
 
@@ -98,9 +98,3 @@ class Lasting:
             isinstance(one, Function) and any(name == own.arg for own in all_parameters(one.node.args))
             for one in values
         )
-
-
-def _of_classes(name: str, module: Module) -> Iterator[ast.expr]:
-    for scope in module.table.own_scope.values():
-        if scope.kind == "class":
-            yield from (one.value for one in scope.bindings.get(name, ()) if one.value is not None)

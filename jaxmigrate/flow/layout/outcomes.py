@@ -16,16 +16,24 @@ from jaxmigrate.flow.conditions import constants
 from jaxmigrate.flow.layout.buffers import is_written
 from jaxmigrate.flow.layout.idioms import COUNTS
 from jaxmigrate.flow.layout.interpreter import Interpreter
-from jaxmigrate.flow.layout.kept_flags import class_values, is_own, is_truth_of_class, is_unchanging, stores_of
+from jaxmigrate.flow.layout.kept_flags import (
+    class_values,
+    is_own,
+    is_said_to_be,
+    is_self,
+    is_truth_of_class,
+    is_unchanging,
+    stores_of,
+)
 from jaxmigrate.flow.layout.model import Assumed, Context, Flag, Frame, Given
 from jaxmigrate.flow.layout.values import Abstract
 from jaxmigrate.flow.map_prefilter import MAPS
 from jaxmigrate.flow.remade_objects import remakes_objects
-from jaxmigrate.program.attribute_stores import stored_attributes
+from jaxmigrate.program.attribute_stores import stored_attributes, stored_value
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once, once_each
-from jaxmigrate.program.scopes import Binding, Scope, defaults_of, walk
+from jaxmigrate.program.scopes import Binding, Scope, walk
 from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import External, Function
@@ -42,6 +50,7 @@ TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {
 }
 SIGNS: dict[type[ast.cmpop], str] = {ast.Eq: "==", ast.Is: "is", ast.Gt: ">", ast.GtE: ">="}
 COMPARING = frozenset({"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"})
+BOOL = frozenset({"bool"})
 FLAG = re.compile(r"pmap|multi|distribut|parallel|replicat|shard|tpu|gpu|^(use|is|do|enable|should)_|(^|_)(on|off)$")
 _FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
 
@@ -228,7 +237,7 @@ def _is_truth(it: Interpreter, node: ast.expr, module: Module, above: frozenset[
             if not all(map(is_truth_of_class, class_values(it, name))):
                 return None
             stores = stores_of(it, node, module, _stored(it).get(name, [])) if name not in above else []
-            values, inside = [(_value_of(one, where), where) for one, where in stores], above | {name}
+            values, inside = [(stored_value(one, where), where) for one, where in stores], above | {name}
             if values and all(value is not None and _is_truth(it, value, where, inside) for value, where in values):
                 return True
             return False if FLAG.search(name.lower()) else None
@@ -237,19 +246,9 @@ def _is_truth(it: Interpreter, node: ast.expr, module: Module, above: frozenset[
             if binding is None or binding in above:
                 return None
             if binding.kind == "param":
-                return True if _is_flag(binding) else None
+                return True if is_said_to_be(binding, BOOL, bool) else None
             return _is_truth(it, binding.value, module, above | {binding}) if binding.value is not None else None
     return None
-
-
-def _is_flag(parameter: Binding) -> bool:
-    """Whether a parameter is said to be True or False, or is by default."""
-    node, function = parameter.node, parameter.scope.node
-    if isinstance(node, ast.arg) and isinstance(node.annotation, ast.Name):
-        return node.annotation.id == "bool"
-    defaults = dict(defaults_of(function.args)) if isinstance(function, ast.FunctionDef) else {}
-    default = defaults.get(parameter.name)
-    return isinstance(default, ast.Constant) and isinstance(default.value, bool)
 
 
 def _kept(it: Interpreter, node: ast.expr, module: Module) -> bool | None:
@@ -265,10 +264,10 @@ def _kept(it: Interpreter, node: ast.expr, module: Module) -> bool | None:
         case ast.Attribute(value=ast.Name() | ast.Attribute() as owner):
             inner, stores = _kept(it, owner, module), _stored(it).get(node.attr, [])
             set_later = any(not _makes(one, where) for one, where in stores)
-            remade = isinstance(owner, ast.Name) and owner.id == "self" and remakes_objects(it.resolver)
+            remade = is_self(owner) and remakes_objects(it.resolver)
             if inner is None or set_later or remade or node.attr in _methods(it) or is_written(it, node, module):
                 return None
-            own = isinstance(owner, ast.Name) and owner.id == "self" and len(stores) == 1
+            own = is_self(owner) and len(stores) == 1
             return own and is_own(it, node, stores[0][0], module, stores[0][1]) and not _reflects(it)
         case ast.Call(keywords=[]):
             return True if _counts(it, node, module) else None
@@ -286,7 +285,7 @@ def _is_number(it: Interpreter, node: ast.expr, module: Module, above: frozenset
     An attribute that is set to others of its name, `above`, says nothing of itself.
     """
     if isinstance(node, ast.Attribute):
-        stores = [(_value_of(target, where), where) for target, where in _stored(it).get(node.attr, [])]
+        stores = [(stored_value(target, where), where) for target, where in _stored(it).get(node.attr, [])]
         inside = above | {node.attr}
         return (
             node.attr not in above
@@ -346,15 +345,9 @@ def _stored(it: Interpreter) -> dict[str, list[tuple[ast.Attribute, Module]]]:
 def _makes(target: ast.Attribute, module: Module) -> bool:
     """Whether an attribute is set by the `__init__` of its object, once."""
     function = module.table.function_of(target)
-    own = isinstance(target.value, ast.Name) and target.value.id == "self"
+    own = is_self(target.value)
     parent = module.table.parents.get(module.table.parents.get(target, target))
     return own and getattr(function, "name", "") == "__init__" and parent is function
-
-
-def _value_of(target: ast.Attribute, module: Module) -> ast.expr | None:
-    """What an attribute is set to, if that is written beside it."""
-    parent = module.table.parents.get(target)
-    return parent.value if isinstance(parent, ast.Assign | ast.AnnAssign) else None
 
 
 @once
