@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from jaxmigrate.flow.layout.choices import Choice, SiteChoice
 from jaxmigrate.migrate.maps import STACKED, Array, MapPlan
@@ -38,7 +38,7 @@ def of_choice(choice: SiteChoice, resolver: Resolver, module: Module) -> MapPlan
     """The map of a site that has global arrays."""
     site = choice.site
     argument = site.keyword("axis_name")
-    constant = _constant_axis(argument, choice.axis, resolver, module)
+    said = _said_axis(argument, choice.axis, resolver, module)
     inputs = tuple(_of_layout(one) for one in choice.arguments)
     outputs = tuple(_of_layout(one) for one in choice.outputs)
     names = names_of(site, resolver, len(inputs), choice.keywords) or _called_names(len(inputs), choice.keywords)
@@ -50,8 +50,8 @@ def of_choice(choice: SiteChoice, resolver: Resolver, module: Module) -> MapPlan
         outputs = tuple(replace(one, like=order.index(one.like)) for one in outputs)
     return MapPlan(
         site=site,
-        axis=constant if constant is not None else choice.axis,
-        axis_name=choice.axis,
+        axis=said.node if said is not None else choice.axis,
+        axis_name=choice.axis if said is None or said.is_fixed else "",
         inputs=inputs,
         outputs=outputs,
         whole_in=False,
@@ -106,14 +106,27 @@ def _of_layout(choice: Choice) -> Array:
     )
 
 
-def _constant_axis(argument: Argument | None, axis: str, resolver: Resolver, module: Module) -> ast.expr | None:
-    """The name of a constant of the module that stands for an axis."""
+@dataclass(frozen=True)
+class _Said:
+    """What the file says for an axis; `is_fixed`: it is the same axis whoever calls."""
+
+    node: ast.expr
+    is_fixed: bool
+
+
+def _said_axis(argument: Argument | None, axis: str, resolver: Resolver, module: Module) -> _Said | None:
+    """What stands for an axis: a constant of the module, or what users of a package may give another value."""
     node = argument.expression if argument is not None and argument.module is module else None
-    if not isinstance(node, ast.Name) or resolver.value(node, module) != Constant(axis):
+    if node is None or isinstance(node, ast.Constant):
+        return None
+    values = resolver.values(node, module)
+    if any(isinstance(value, Parameter) for value in values) and resolver.project.is_packaged(module):
+        return _Said(node, is_fixed=False)
+    if not isinstance(node, ast.Name) or values != (Constant(axis),):
         return None
     root = module.table.root
     fits = node in module.table.scope_of and module.table.scope_of[node].lookup(node.id) is root
-    return node if fits and len(root.bindings.get(node.id, ())) == 1 else None
+    return _Said(node, is_fixed=True) if fits and len(root.bindings.get(node.id, ())) == 1 else None
 
 
 def _donated(choice: SiteChoice, resolver: Resolver, module: Module) -> str | ast.expr | None:

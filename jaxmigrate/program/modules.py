@@ -27,6 +27,7 @@ from jaxmigrate.sources.containers import CellStart
 MAIN = "__main__"
 ROOT_MARKERS = frozenset(("pyproject.toml", "setup.py", "setup.cfg", ".git", "requirements.txt"))
 ALWAYS_EXTERNAL = frozenset({"jax", "jaxlib", "flax", "haiku", "optax", "numpy", "functools", "equinox", "chex"})
+PACKAGE = re.compile(r"(?m)^\[(?:project|tool\.poetry)\]")
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")  # as the parser counts them, with their ends
 
@@ -258,6 +259,22 @@ class Project:
         if path not in self._modules:
             self._modules[path] = self._load(path)
         return self._modules[path]
+
+    def is_packaged(self, module: Module) -> bool:
+        """Whether a module is part of a package that can be installed, so that other projects may use it."""
+        folder = str(module.path.parent)
+        if "__init__.py" not in self._listing(folder):
+            return False
+        while "__init__.py" in self._listing(folder) and folder != os.path.dirname(folder):
+            folder = os.path.dirname(folder)
+        return any(self._says_package(place) for place in (folder, os.path.dirname(folder)))
+
+    def _says_package(self, folder: str) -> bool:
+        entries = self._listing(folder)
+        if "setup.py" in entries:
+            return True
+        text = self.text(Path(folder, "pyproject.toml")) if "pyproject.toml" in entries else None
+        return text is not None and PACKAGE.search(text) is not None
 
     def text(self, path: Path) -> str | None:
         """The text at `path`, not parsed; None where it cannot be read."""
