@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from jaxmigrate.verify import environment as env
 from jaxmigrate.verify.case import Case, Errors
@@ -29,6 +29,7 @@ from jaxmigrate.verify.recording import ENCLOSING, THROUGH, Recording, is_enclos
 from jaxmigrate.verify.seen import against_plan
 from jaxmigrate.verify.session import Session, sharded_sites
 from jaxmigrate.verify.workshop import Run
+from jaxmigrate.verify.written import written_more
 
 SHOWN = 3  # files
 
@@ -60,6 +61,10 @@ def _written_outside(runs: Iterable[Run]) -> str:
     """The files outside of the project that runs wrote, but for temporary ones."""
     temporary = os.path.join(os.path.realpath(tempfile.gettempdir()), "")
     names = sorted({name for run in runs for name in run.recording.wrote_outside() if not name.startswith(temporary)})
+    return _shortened(names)
+
+
+def _shortened(names: Sequence[str]) -> str:
     return f"{', '.join(names[:SHOWN])}{' and more' if len(names) > SHOWN else ''}"
 
 
@@ -228,6 +233,9 @@ def _notes(session: Session, sites: tuple[SiteEvidence, ...]) -> tuple[str, ...]
         notes.append(
             f"the program writes outside of the project, where every run meets the last one's files: {written}"
         )
+    more = _written_more(session)
+    if more:
+        notes.append(f"only the rewritten program writes {_shortened(more)}")
     weak = sum(site.weak_types for site in sites)
     if weak:
         notes.append(f"{weak} results have another weak type than in the original; their values were compared")
@@ -243,6 +251,13 @@ def _notes(session: Session, sites: tuple[SiteEvidence, ...]) -> tuple[str, ...]
     if all(site.verdict is Verdict.NOT_EXERCISED for site in sites) and sites:
         notes.append(NO_CALL)
     return tuple(notes)
+
+
+def _written_more(session: Session) -> list[str]:
+    originals, rewritten = session.of(ORIGINAL), session.of(REWRITTEN)
+    if not originals or not rewritten or session.failed:
+        return []
+    return written_more(originals[0].files, rewritten[0].files)
 
 
 def differing_outputs(session: Session, sites: tuple[SiteEvidence, ...], *, rounded: bool = False) -> tuple[str, ...]:

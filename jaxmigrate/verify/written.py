@@ -78,6 +78,12 @@ def files_difference(ours: Path, theirs: Path, again: Path | None, python: str, 
     return ""
 
 
+def written_more(ours: Path, theirs: Path) -> list[str]:
+    """The files that the rewritten program writes and the original does not, by their places in the project."""
+    known = _by_steady_name(ours)
+    return [str(path.relative_to(theirs)) for name, path in _by_steady_name(theirs).items() if name not in known]
+
+
 def _by_steady_name(folder: Path) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for name, entry in _files(folder, ""):

@@ -175,6 +175,14 @@ def test_whole_programs(tmp_path: Path, right_text: str, wrong_text: str, verdic
     assert says in site.message
 
 
+def test_files_that_only_the_migrated_program_writes_are_told(tmp_path: Path) -> None:
+    after = _DONATES_AFTER + "    np.save(f'state_{_}.npy', np.asarray(state))\n"
+    evidence = verified(tmp_path, _DONATES_BEFORE, after)
+    assert evidence.verdict is Verdict.EQUAL
+    told = "only the rewritten program writes state_0.npy, state_1.npy, state_2.npy"
+    assert any(one == told for one in evidence.notes), evidence.notes
+
+
 class TestMatching:
     """Which callee stands for which, from logs alone."""
 
