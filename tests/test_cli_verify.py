@@ -570,6 +570,19 @@ class TestProjectRoot:
         monkeypatch.chdir(tmp_path / "real")
         assert project_root([tmp_path / "link"]) == tmp_path / "real"
 
+    def test_a_folder_that_is_named_holds_data_besides(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, requests: list[VerifyRequest]
+    ) -> None:
+        monkeypatch.setenv("HOME", str(tmp_path))
+        (tmp_path / "work" / "code").mkdir(parents=True)
+        (tmp_path / "work" / "code" / "train.py").write_text("import jax\n\nf = jax.pmap(lambda x: x)\n")
+        monkeypatch.chdir(tmp_path / "work" / "code")
+        main(["verify", "..", *COMMAND])
+        main(["fix", "..", "--verify", "--diff", *COMMAND])
+        monkeypatch.chdir(tmp_path / "work")
+        main(["fix", "..", "--verify", "--diff", *COMMAND])
+        assert [one.root for one in requests] == [tmp_path / "work", tmp_path / "work", tmp_path / "work"]
+
     def test_commands_that_would_run_elsewhere_are_refused(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -39,8 +39,10 @@ def located(path: Path) -> Path:
 
 
 def _common(paths: Sequence[Path]) -> Path:
+    """The folder that holds some paths; homes are not copied for having been named."""
     folders = [path if path.is_dir() else path.parent for path in map(located, paths)]
-    return Path(os.path.commonpath(folders))
+    small = [folder for folder in folders if folder not in (Path.home(), Path(folder.anchor))]
+    return Path(os.path.commonpath(small or folders))
 
 
 def _project(folder: Path) -> Path:

@@ -51,7 +51,7 @@ def verify_planned(
     Raises:
         Failure: There is no command, or the verification could not be carried out.
     """
-    root = project_root([Path(file.source.name) for file in planned])
+    root = _root(planned, options)
     unmarked = not any(file.sites for file in planned)
     request = VerifyRequest(
         root=root,
@@ -68,6 +68,12 @@ def verify_planned(
     return _verified(request, config, options, sources, _renewal(planned, root), renewed, originals)
 
 
+def _root(planned: Sequence[PlannedFile], options: argparse.Namespace) -> Path:
+    """The folder to copy: with the files, the folders that the user has named, which may hold data besides."""
+    named = [Path(path) for path in (getattr(options, "paths", None) or [options.path])]
+    return project_root([*(Path(file.source.name) for file in planned), *(path for path in named if path.is_dir())])
+
+
 def watch_planned(
     planned: Sequence[PlannedFile], config: Config, options: argparse.Namespace, originals: Originals
 ) -> tuple[Seen, Evidence]:
@@ -79,7 +85,7 @@ def watch_planned(
     Raises:
         Failure: There is no command, or it cannot be run.
     """
-    root = project_root([Path(file.source.name) for file in planned])
+    root = _root(planned, options)
     changed = [file for file in planned if file.plan.changed]
     request = VerifyRequest(
         root=root,
