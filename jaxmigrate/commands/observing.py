@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -80,7 +80,8 @@ def _search(
         groups = groups_of(files)
         if not groups:
             if run == 1:
-                note("the run shows no replicated or split arrays other than those that are proven")
+                for line in _nothing_used(observed, planner.files):
+                    note(line)
             return None, refuted
         were = f"{plural(len(groups), 'group')} of arrays {'was' if len(groups) == 1 else 'were'} replicated or split"
         note(f"{were} in that run, which fix cannot prove; verifying them as global arrays, try {run} of {MOST_RUNS}")
@@ -95,6 +96,32 @@ def _search(
         refuted.append(f"kept stacked in spite of what the run showed: {told}: {why}")
         observed = observed.without(frozenset().union(*blamed))
     return None, refuted
+
+
+def _nothing_used(observed: Observed, files: Sequence[PlannedFile]) -> Iterator[str]:
+    """What to tell of a run that shows nothing, or nothing that a rewrite can use."""
+    seen = [
+        f"{file.source.name}:{site.line}: {array.name} was {way}, and stays stacked: {array.reason}"
+        for file in files
+        for site in file.sites
+        for way, array in _stacked_but_seen(site, (place(file.source), site.line, site.column), observed)
+    ]
+    if not seen:
+        yield "the run shows no replicated or split arrays other than those that are proven"
+        return
+    yield "no array that the run shows replicated or split can become global"
+    yield from (f"  {one}" for one in seen[:_NAMED])
+    if len(seen) > _NAMED:
+        yield f"  and {len(seen) - _NAMED} more"
+
+
+def _stacked_but_seen(site: SitePlan, key: Site, observed: Observed) -> Iterator[tuple[str, ArrayLayout]]:
+    if site.status != "rewritten":
+        return
+    for i, array in enumerate(site.arguments):
+        making = observed.given.get((key, i))
+        if making is not None and array.layout == "stacked":
+            yield ("replicated" if making.way == "replicate" else "split"), array
 
 
 def _holds(largest: Largest) -> bool:

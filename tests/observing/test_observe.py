@@ -167,3 +167,15 @@ def test_wrong_usage_has_one_message(name: str, folder: Path, capsys: pytest.Cap
 def test_without_it_nothing_is_observed() -> None:
     files = {"train.py": TRAIN}
     assert "x[0]" not in fix_files(files, "auto")["train.py"]
+
+
+def test_arrays_that_no_rewrite_can_use_are_told_with_what_is_in_the_way(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lay_out(folder, TRAIN)
+    text = Path("train.py").read_text()
+    Path("train.py").write_text(text.removesuffix("main()\n") + "print(len(globals()))\nmain()\n")
+    observe()
+    told = capsys.readouterr().err
+    assert "no array that the run shows replicated or split can become global\n  train.py:" in told
+    assert "batch was split, and stays stacked: " in told

@@ -397,9 +397,9 @@ class Solver(EqualOutputs):
 
 
 def _reaching(why: Reason | Blocker) -> Reason | Blocker:
-    """What keeps the arrays of a mapped function stacked that stays as it is."""
+    """Why arrays stay stacked that reach a mapped function which keeps its own stacked."""
     reason = why.reason if isinstance(why, Blocker) else why
-    reached = Stacked.MAP_STAYS.reason(f"reaches a mapped function that stays as it is: {reason}", reason.topic)
+    reached = Stacked.MAP_STAYS.reason(f"reaches a mapped function that keeps its stacked arrays: {reason}", reason.topic)
     return replace(why, reason=reached) if isinstance(why, Blocker) else reached
 
 
