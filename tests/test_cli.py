@@ -587,6 +587,10 @@ class TestWhatIsSaidOfNothing:
         (folder / "src" / "train.py").write_text(CLEAN)
         assert main([*command, "src"]) == 0
         assert "warning" not in capsys.readouterr().err
+        (folder / "pyproject.toml").write_text('[tool.jaxmigrate]\nexclude = ["train.py"]\n')
+        assert main([*command, "src"]) == 0
+        excludes = f"warning: {folder / 'pyproject.toml'} excludes 1 file in src, and there is no other\n"
+        assert excludes in capsys.readouterr().err
 
     def test_documentation_that_is_not_there(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["fix", "--docs", "."]) == 0

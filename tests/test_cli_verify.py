@@ -453,6 +453,10 @@ def test_without_a_command_nothing_can_be_run(program: Path, capsys: pytest.Capt
     assert main(["verify", "."]) == 2
     assert "give the program's command behind `--`" in capsys.readouterr().err
     assert main(["fix", ".", "--verify", "--"]) == 2
+    (program / "cells.ipynb").write_text('{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}')
+    capsys.readouterr()
+    assert main(["verify", "."]) == 2
+    assert capsys.readouterr().err.endswith("; or name cells.ipynb, whose cells then run\n")
 
 
 def test_a_migrated_program_needs_its_original(program: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,7 +23,7 @@ from jaxmigrate.sources import (
     read_source,
 )
 from jaxmigrate.sources.discovery import DOCUMENTATION, KINDS, RealPaths
-from jaxmigrate.terminal import say
+from jaxmigrate.terminal import plural, say
 
 
 @record
@@ -89,9 +89,16 @@ def locate(
 def tell_if_nothing_is_there(paths: Sequence[str], groups: Sequence[Located | Inputs], docs: bool = False) -> None:
     """Warns where no path led to any file: a misspelt folder must not pass for a clean one."""
     found = any(group.errors or (group.files if isinstance(group, Located) else group.looked_at) for group in groups)
-    if not found:
-        what = "documentation" if docs else "Python files or notebooks"
-        say(f"warning: no {what} in {', '.join(paths)}")
+    if found:
+        return
+    where = ", ".join(paths)
+    excluded = next((group.config.file for group in groups if group.config.exclude), None)
+    hidden = len(discover(paths, kinds=DOCUMENTATION if docs else KINDS).files) if excluded is not None else 0
+    if hidden:
+        say(f"warning: {excluded} excludes {plural(hidden, 'file')} in {where}, and there is no other")
+        return
+    what = "documentation" if docs else "Python files or notebooks"
+    say(f"warning: no {what} in {where}")
 
 
 def _by_project(paths: Iterable[str], stdin: Path | None) -> list[tuple[Config, list[str]]]:

@@ -359,7 +359,10 @@ def commands(config: Config, options: argparse.Namespace) -> tuple[CommandConfig
     if not chosen and not told.command:
         if len(notebook := _only_path(options)) == 1 and notebook[0].endswith(NOTEBOOK):
             return (as_command(records.replace(shared, command=tuple(notebook)), any_python),)
-        raise Failure("nothing to run: give the program's command behind `--`, or as tool.jaxmigrate.verify.command")
+        notebooks = [one for path in _only_path(options) for one in sorted(Path(path).glob(f"*{NOTEBOOK}"))]
+        cells = f"; or name {notebooks[0]}, whose cells then run" if notebooks else ""
+        told_how = "give the program's command behind `--`, or as tool.jaxmigrate.verify.command"
+        raise Failure(f"nothing to run: {told_how}{cells}")
     return tuple(as_command(one, any_python) for one in chosen or (shared,))
 
 

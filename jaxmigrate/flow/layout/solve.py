@@ -399,7 +399,9 @@ class Solver(EqualOutputs):
 def _reaching(why: Reason | Blocker) -> Reason | Blocker:
     """Why arrays stay stacked that reach a mapped function which keeps its own stacked."""
     reason = why.reason if isinstance(why, Blocker) else why
-    reached = Stacked.MAP_STAYS.reason(f"reaches a mapped function that keeps its stacked arrays: {reason}", reason.topic)
+    reached = Stacked.MAP_STAYS.reason(
+        f"reaches a mapped function that keeps its stacked arrays: {reason}", reason.topic
+    )
     return replace(why, reason=reached) if isinstance(why, Blocker) else reached
 
 
