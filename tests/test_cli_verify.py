@@ -237,6 +237,21 @@ def test_the_largest_part_that_verifies_is_written(
     assert "4 sites in 2 files: 2 rewritten, 2 left" in out
 
 
+def test_another_try_is_told_only_where_something_is_left_to_try(
+    program: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def judged(request: VerifyRequest, *_: object, **__: object) -> Evidence:
+        found = evidence(request, {})
+        sites = tuple(dataclasses.replace(one, verdict=Verdict.DIFFERENT) for one in found.sites)
+        return dataclasses.replace(found, verdict=Verdict.DIFFERENT, sites=sites)
+
+    monkeypatch.setattr(verification, "verify", judged)
+    assert main(["fix", ".", "--verify", *COMMAND]) == 1
+    told = capsys.readouterr()
+    assert "trying again" not in told.err
+    assert "verification: different: " in told.out
+
+
 def test_halves_are_tried_where_no_site_is_to_blame(
     program: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,7 +8,7 @@ runs of the original are made once.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -59,7 +59,7 @@ def verify_before_writing(
     with ExitStack() as stack:
         originals = known if known is not None else stack.enter_context(Originals())
         for _ in range(1 + MOST_MORE):
-            candidates = [file for file in files if file.plan.changed and file.source.name not in withheld]
+            candidates = _left_to_try(files, withheld)
             if not candidates:
                 return best or Largest(files, withheld, evidence)
             names = {file.source.name for file in candidates}
@@ -91,18 +91,22 @@ def verify_before_writing(
             }
             withheld |= left_with(withheld, [file.plan for file in files])
             keep |= added
-            _say_what_is_left(more, evidence)
             files = _planned_anew(planned, replan, keep, aside)
+            _say_what_is_left(more, evidence, _left_to_try(files, withheld))
     if best is not None:
         return best
     if any(why == _SUSPECT for why in keep.values()):
         keep = {place: why for place, why in keep.items() if why != _SUSPECT}
         files = _planned_anew(planned, replan, keep, aside)
-    candidates = [file for file in files if file.plan.changed and file.source.name not in withheld]
+    candidates = _left_to_try(files, withheld)
     if evidence is not None:
         withheld |= _refused(evidence, candidates)
         withheld |= left_with(withheld, [file.plan for file in files])
     return Largest(files, withheld, evidence)
+
+
+def _left_to_try(files: Sequence[PlannedFile], withheld: Collection[str]) -> list[PlannedFile]:
+    return [file for file in files if file.plan.changed and file.source.name not in withheld]
 
 
 def _say_what_is_tried(candidates: Sequence[PlannedFile], config: Config, options: argparse.Namespace) -> None:
@@ -231,7 +235,9 @@ def _by_file(more: Mapping[str, str], candidates: Sequence[PlannedFile], added: 
     return found
 
 
-def _say_what_is_left(more: Mapping[str, str], evidence: Evidence) -> None:
+def _say_what_is_left(more: Mapping[str, str], evidence: Evidence, candidates: Sequence[PlannedFile]) -> None:
+    if not candidates:
+        return
     names = {site.site.id: str(site.site) for site in evidence.sites}
     told = [names.get(id_, id_) for id_ in more]
     others = f" and {len(told) - _NAMED} more" if len(told) > _NAMED else ""
