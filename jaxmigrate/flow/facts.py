@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from jaxmigrate.findings import Finding, Note
-from jaxmigrate.flow.alternatives import alternatives
-from jaxmigrate.flow.axes import AxisUse, AxisWalk, Step, as_argument, may_be_mapped, shown, walk_axes, walk_jits
-from jaxmigrate.flow.axis_values import map_axes
+from jaxmigrate.flow.axes import AxisUse, AxisWalk, Step, as_argument, shown, walk_axes, walk_jits
 from jaxmigrate.flow.device_axis import Axis, DeviceAxes
 from jaxmigrate.flow.factories import is_come_to, ways_of
 from jaxmigrate.flow.first_devices import Taken, taken_from
@@ -22,46 +20,35 @@ from jaxmigrate.flow.host.engine import new_run, run_project
 from jaxmigrate.flow.host.run import Run, Stepped
 from jaxmigrate.flow.layout.idioms import REPLICATES
 from jaxmigrate.flow.map_prefilter import MapPrefilter
-from jaxmigrate.flow.mapped_calls import JITS, ShardCall, shard_calls
+from jaxmigrate.flow.mapped_calls import ShardCall, shard_calls
 from jaxmigrate.flow.mapped_methods import MappedMethods
-from jaxmigrate.flow.maps_of_callers import maps_of_callers
 from jaxmigrate.flow.meshes import MeshCall, mesh_call
-from jaxmigrate.flow.operations import is_device_map
 from jaxmigrate.flow.pipelines import keys_given
 from jaxmigrate.flow.processes import ProcessBranch, process_branches
+from jaxmigrate.flow.project_maps import ANY_FUNCTION, ProjectMaps
 from jaxmigrate.flow.readings import (
     DeviceMap,
     along_each_axis,
-    axes_of_one,
-    innermost,
-    method_of_made,
     read_map,
     unstacked_results,
 )
 from jaxmigrate.flow.replicated import Replicated
 from jaxmigrate.flow.taken_elsewhere import TakenElsewhere
-from jaxmigrate.flow.unmapped import axes_in, read_unmapped, unmapped_readings
+from jaxmigrate.flow.unmapped import read_unmapped, unmapped_readings
 from jaxmigrate.flow.variance import Reading
-from jaxmigrate.flow.wrappers import mapped_within, unwrapped
 from jaxmigrate.program.arguments import call_arguments
-from jaxmigrate.program.checking_decorators import beneath
-from jaxmigrate.program.collectives import COMMUNICATING, ONE_AXIS_MAPS, PMAPS, SHARD_MAPS, VMAP, argument, axis_given
+from jaxmigrate.program.collectives import COMMUNICATING, PMAPS, SHARD_MAPS, axis_given
 from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.old_names import Release
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.syntax import by_last_name
-from jaxmigrate.program.values import Application, External, Function, Partial, Value
-from jaxmigrate.records import replace
+from jaxmigrate.program.values import Application, External, Function
 
-ANY_FUNCTION = ast.Lambda(
-    ast.arguments([], [ast.arg(f"argument{n}") for n in range(16)], None, [], [], None, []), ast.Constant(None)
-)
 SHARING = COMMUNICATING - named("spreading")  # after which devices may have the same
 BY_KEYWORD = -1
 SENDING = "remote_copy"  # of Pallas, from one device to another
-DEVICE_MAPS = SHARD_MAPS | PMAPS | ONE_AXIS_MAPS
 AXES = "{axes}"  # in a message: the axes that it is about
 AXES_ARGUMENT = "{axes:argument}"  # the same, as an argument of a collective
 
@@ -100,9 +87,7 @@ class Facts:
         self._given: dict[DeviceMap, tuple[frozenset[int], frozenset[str]]] = {}
         self._taken: dict[Module, dict[ast.Call, list[Taken]]] = {}
         self._elsewhere: frozenset[str | None] | None = None  # axes of collectives that no map leads to
-        self._named_axes: dict[Module, frozenset[str]] = {}
         self._unbound: frozenset[ast.AST] | None = None
-        self._unknown_maps: list[Application] = []  # of functions that are not in sight where they stand
         self._by_name: dict[Module, dict[str, list[ast.Call]]] = {}
         self._stepping: dict[ast.Call, Module] = {}  # calls of what pmap makes, of which the results are known
 
@@ -114,7 +99,7 @@ class Facts:
     @cached_property
     def axes(self) -> AxisWalk:
         """Which axes are bound where."""
-        return walk_axes(self.modules, self.resolver, self.leads, [made for made, _ in self._passed_maps])
+        return walk_axes(self.modules, self.resolver, self.leads, [made for made, _ in self._maps.passed])
 
     @property
     def axis_uses(self) -> list[AxisUse]:
@@ -175,74 +160,33 @@ class Facts:
         return [branch for module in self.modules for branch in process_branches(module, self.resolver)]
 
     @cached_property
+    def _maps(self) -> ProjectMaps:
+        return ProjectMaps(self.modules, self.resolver, self.leads)
+
+    @property
     def all_maps(self) -> list[DeviceMap]:
         """Every pmap and shard_map of a function in sight, or of something made of one."""
-        known = {one.application.node for one in self._direct_maps}
-        passed = [(made, at) for made, at in self._passed_maps if made.node is at or made.node not in known]
-        return [*self._direct_maps, *(found for made, at in passed for found in self._made_by(made, at))]
+        return self._maps.every
 
-    @cached_property
+    @property
     def opaque_pmaps(self) -> list[DeviceMap]:
         """The pmaps of functions that are not in sight, which take any arguments."""
-        known = {one.application.node for one in self.all_maps}
-        unknown = [(one, one.callee) for one in self._unknown_maps if one.node not in known]
-        found = [(one, callee.name) for one, callee in unknown if isinstance(callee, External) and callee.name in PMAPS]
-        each = ((one, name, Function(one.module, ANY_FUNCTION)) for one, name in found)
-        return [DeviceMap(name, one, function, None, function) for one, name, function in each]
+        return self._maps.opaque_pmaps
 
-    @cached_property
-    def _direct_maps(self) -> list[DeviceMap]:
-        return [found for module in self.modules for found in self._device_maps(module)]
-
-    @cached_property
-    def _passed_maps(self) -> list[tuple[Application, ast.AST]]:
-        """What functions of the program are given to map, and what others have for a method, each with its map."""
-        callers = maps_of_callers(self.resolver)
-        direct = self._direct_maps
-        found: list[tuple[Application, ast.AST]]
-        found = [(made, one.node) for one in self._unknown_maps for made in callers.of(one)]
-        for one in direct:
-            if one.axes is None and one.within is None:
-                found += [(made, one.application.node) for made in callers.of(one.application)]
-            found += [(made, one.application.node) for made in callers.overriding(one.application, one.function)]
-        return found
-
-    def _made_by(self, made: Application, mapping: ast.AST) -> Iterator[DeviceMap]:
-        return (replace(found, within=mapping) for found in self._device_map(made))
-
-    @cached_property
+    @property
     def device_maps(self) -> list[DeviceMap]:
         """Every pmap and shard_map of a function in sight itself."""
-        return [found for found in self.all_maps if found.mapped is found.function]
+        return self._maps.of_functions
 
     @cached_property
     def named_vmaps(self) -> list[DeviceMap]:
         """Every vmap with an axis name: collectives over it may be missing or doubled like those over devices."""
-        calls = [(m, c) for m, c in self.calls("vmap") if any(k.arg == "axis_name" for k in c.keywords)]
-        values = [self.resolver.value(call, module) for module, call in calls]
-        made = [v for v, (_, call) in zip(values, calls, strict=True) if isinstance(v, Application) and v.node is call]
-        return [found for value in made if value.callee == External(VMAP) for found in self._device_map(value, {VMAP})]
+        return [*self._maps.named_vmaps(self.calls("vmap"))]
 
     @cached_property
     def _maps_of_several(self) -> list[DeviceMap]:
         """Every device map and named vmap, without the axes along which there is one device: nothing differs there."""
-        maps = (*(self._with_axis(one) for one in self.all_maps), *self.named_vmaps)
-        found = [(one, axes_of_one(one, self.resolver)) for one in maps]
-        return [
-            replace(one, axes=(one.axes or frozenset()) - alone) if alone else one
-            for one, alone in found
-            if not alone or one.axes != alone
-        ]
-
-    def _with_axis(self, found: DeviceMap) -> DeviceMap:
-        """A pmap whose arguments are not in sight, with the one axis that the module of its function ever names."""
-        if found.axes is not None or found.name not in PMAPS:
-            return found
-        module = found.function.module
-        if module not in self._named_axes:
-            self._named_axes[module] = axes_in(module, COMMUNICATING, self.resolver)
-        axes = self._named_axes[module]
-        return replace(found, axes=axes) if len(axes) == 1 else found
+        return self._maps.of_several(self.named_vmaps)
 
     @cached_property
     def readings(self) -> list[tuple[DeviceMap, Reading]]:
@@ -444,46 +388,6 @@ class Facts:
         given = keys_given(self.modules, self.resolver)
         return ((module, key) for module, key in given if self._replicated.repeats(key, module))
 
-    def _device_maps(self, module: Module) -> Iterator[DeviceMap]:
-        for call in self.leads.calls(module):
-            for value in self.resolver.values(call, module):
-                if isinstance(value, Application) and value.node is call:
-                    yield from self._device_map(value)
-        for node in module.table.own_scope:
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and may_be_mapped(node, module, self.leads):
-                value = self.resolver.decorated(node, module)
-                if isinstance(value, Application):
-                    yield from self._device_map(value)
-
-    def _device_map(self, value: Application, wanted: Collection[str] = DEVICE_MAPS) -> Iterator[DeviceMap]:
-        within = mapped_within(value, self.resolver)
-        value = (
-            unwrapped(value, self.resolver) if within is None else replace(within, node=value.node, module=value.module)
-        )
-        while isinstance(value.callee, External) and value.callee.name in JITS:
-            given = argument(value.arguments, 0, "fun")
-            inner = given.value if given is not None else None
-            if not isinstance(inner, Application):
-                return
-            value = unwrapped(inner, self.resolver)
-        if not isinstance(value.callee, External) or not value.arguments:
-            return
-        name = value.callee.name
-        if name in wanted:
-            mapped = argument(value.arguments, 0, "fun", "f")
-            operands = self.resolver.argument_values(mapped) if mapped is not None else ()
-            # `step = pmap(step)` is given itself
-            own = (beneath(o) for o in operands if not is_device_map(o))
-            operands = tuple(method_of_made(o, self.resolver) for o in own)
-            operand = operands[0] if len(operands) == 1 else wrapped_at_times(operands, self.resolver)
-            each = [operand] if operand is not None else alternatives(operands)
-            made = [(one, function) for one in each if (function := innermost(one, self.resolver)) is not None]
-            if not made:
-                self._unknown_maps.append(value)
-            for one, function in made:
-                axes = map_axes(name, value.arguments, self.resolver, {}, (value.node, value.module))
-                yield DeviceMap(name, value, function, axes, one, None if within is None else within.node)
-
     def in_maps(self, code: str, find: Find) -> Iterator[Finding]:
         """What a rule finds in readings of maps' bodies, each once, and only if it does without trust as well."""
         reported: set[Place] = set()
@@ -567,20 +471,6 @@ def _results_of(found: DeviceMap) -> int | None:
     returns = [one for one in returned_by(found.function.node) if one is not None]
     numbers = {len(one.elts) if isinstance(one, ast.Tuple) else None for one in returns}
     return numbers.pop() if len(numbers) == 1 else None
-
-
-def wrapped_at_times(operands: Sequence[Value], resolver: Resolver) -> Value | None:
-    """A function that a library's `checkify(f)` is made of under some condition; None where others are meant."""
-    plain = [one for one in operands if isinstance(one, Function | Partial)]
-    others = [one for one in operands if one not in plain]
-    if len(plain) != 1 or not others:
-        return None
-    for other in others:
-        if not isinstance(other, Application) or not isinstance(other.callee, External) or not other.arguments:
-            return None
-        if plain[0] not in resolver.argument_values(other.arguments[0]):
-            return None
-    return plain[0]
 
 
 def _calls_by_name(module: Module) -> dict[str, list[ast.Call]]:
