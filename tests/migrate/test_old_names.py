@@ -492,6 +492,25 @@ with mesh:
 STEPS = "import jax\n\nstep = jax.pmap(lambda x: jax.lax.pmean(x, 'b'), axis_name='b')\n"
 
 
+@pytest.mark.parametrize("more", [{}, {"steps.py": "from parts import *\n\n\ndef step(x):\n    return x\n"}])
+def test_a_mesh_that_code_asks_for_by_its_old_name_is_entered_as_before(more: dict[str, str]) -> None:
+    asks = """\
+import jax
+from jax.interpreters import pxla
+
+
+def step(x):
+    if pxla.thread_resources.env.physical_mesh.empty:
+        return x
+    return jax.lax.with_sharding_constraint(x, jax.sharding.PartitionSpec("x"))
+"""
+    files = {"main.py": f"import jax{MESHES}", "parts.py" if more else "steps.py": asks, **more}
+    assert "with mesh:" in fix_files(files)["main.py"]
+    asks_anew = asks.replace("pxla.thread_resources.env.physical_mesh.empty", "jax.sharding.get_abstract_mesh().empty")
+    files["parts.py" if more else "steps.py"] = asks_anew
+    assert "with jax.set_mesh(mesh):" in fix_files(files)["main.py"]
+
+
 def test_a_mesh_within_which_a_pmap_may_be_called_is_entered_as_before() -> None:
     files = {"main.py": f"import jax{MESHES}", "steps.py": STEPS}
     assert "with mesh:" in fix_files(files)["main.py"]

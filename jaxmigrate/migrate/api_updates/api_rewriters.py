@@ -47,7 +47,7 @@ def subjects(
 ) -> Mapping[str, Subject]:
     """The subjects by the old name that each is for, in modules with the uses of such names."""
     modules = list(found)
-    stays = contexts_left(modules, resolver, target, wanted)
+    stays = contexts_left(modules, resolver, target, wanted, texts)
     used = {one.row.name for uses in found.values() for one in uses.imports}
     used |= {one.row.name for uses in found.values() for one in uses.references}
     maps = modules if any(shard_maps.OLD.startswith(name) for name in used) else []  # none is asked for otherwise

@@ -24,20 +24,22 @@ from jaxmigrate.program.mesh_contexts import (
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.old_names import Release, old_names
 from jaxmigrate.program.old_uses import is_guarded
+from jaxmigrate.program.once import once_each
 from jaxmigrate.program.operations import Replace, Unbind, code
 from jaxmigrate.program.resolve import Resolver
 
 EXPLICIT = (0, 9, 0)
+IN_FORCE = "thread_resources"
 GIVEN = re.compile(r"\bmesh=(?:\w+\.)*(\w+(?:\(\))?)")
 
 
-def enter_meshes(desk: RewriteContext) -> None:
+def enter_meshes(desk: RewriteContext, texts: Texts) -> None:
     """Puts `jax.set_mesh` around the meshes that a module enters."""
     row = old_names()[CONTEXT]
     for context in mesh_contexts(desk.module, desk.resolver):
         if is_guarded(context.statement, desk.module):
             continue
-        reason = context_reason(context, desk.module, desk.resolver, desk.target, desk.wanted)
+        reason = context_reason(context, desk.module, desk.resolver, desk.target, desk.wanted, texts)
         name = desk.name_of("jax.set_mesh", context.mesh) if not reason else None
         if name is None:
             desk.leave(context.mesh, row, reason)
@@ -51,7 +53,12 @@ def enter_meshes(desk: RewriteContext) -> None:
 
 
 def context_reason(
-    context: MeshContext, module: Module, resolver: Resolver, target: Release | None, wanted: Wanted
+    context: MeshContext,
+    module: Module,
+    resolver: Resolver,
+    target: Release | None,
+    wanted: Wanted,
+    texts: Texts,
 ) -> str:
     """Why a mesh is still entered by `with mesh:`, empty where it need not be."""
     row = old_names()[CONTEXT]
@@ -65,9 +72,25 @@ def context_reason(
         return f"{row.told}; assign the mesh to a variable before the with statement, and run fix again"
     if runs_in_jit(context.statement, module, resolver):
         return f"{row.told} outside of jit; inside jit, use NamedSharding(mesh, spec)"
+    if texts.mention(IN_FORCE) or any(IN_FORCE in text for text in _loaded(module, resolver)):
+        return (
+            f"{row.told}, which `{IN_FORCE}` does not see, and some file asks that which mesh is in force; "
+            "ask jax.sharding.get_abstract_mesh() there and run fix again"
+        )
     if _given(module, resolver) - {ast.unparse(context.mesh).rpartition(".")[2], "None"}:
         return f"{row.told}, within which a shard_map with another mesh raises; move calls of such out of it first"
     return ""
+
+
+@once_each
+def _loaded(module: Module, resolver: Resolver) -> list[str]:
+    """The texts of the project that a module imports, and those that these import."""
+    project = resolver.project
+    paths = [module.path]
+    for path in paths:  # which grows as it goes
+        imported = imported_files(path, project.text(path) or "", project)
+        paths += [one for one in imported if one not in paths]
+    return [project.text(path) or "" for path in paths[1:]]
 
 
 def _given(module: Module, resolver: Resolver) -> set[str]:
@@ -77,10 +100,12 @@ def _given(module: Module, resolver: Resolver) -> set[str]:
     return {name for text in (module.text, *beside) if "shard_map" in text for name in GIVEN.findall(text)}
 
 
-def contexts_left(modules: Iterable[Module], resolver: Resolver, target: Release | None, wanted: Wanted) -> bool:
+def contexts_left(
+    modules: Iterable[Module], resolver: Resolver, target: Release | None, wanted: Wanted, texts: Texts
+) -> bool:
     """Whether some mesh of a project is still entered by `with mesh:`, which sets none for `jax.jit`."""
     return any(
-        context_reason(context, module, resolver, target, wanted)
+        context_reason(context, module, resolver, target, wanted, texts)
         for module in modules
         for context in mesh_contexts(module, resolver)
     )

@@ -149,7 +149,7 @@ def _renew(desk: RewriteContext, uses: Parted, by_row: Mapping[str, Subject], te
     for one in imports:
         if one.alias in changed:
             _rewrite_import(desk, one, changed[one.alias])
-    enter_meshes(desk)
+    enter_meshes(desk, texts)
     keep_axes_auto(desk, texts)
     name_sizes(desk)
     name_bounds(desk)
