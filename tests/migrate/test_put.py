@@ -120,6 +120,17 @@ def test_only_what_is_known_to_be_keys_is_stacked(own: str, *, short: bool) -> N
     assert ("def _put_sharded(" in after) is not short
 
 
+def test_keys_that_are_split_in_place_need_no_list() -> None:
+    keys = "jax.random.split(jax.random.PRNGKey(0), 8)"
+    text = f"import jax\n\n\ndef main():\n    return jax.device_put_sharded(list({keys}), jax.devices())\n"
+    after = fix_files({"main.py": text})["main.py"]
+    assert f"jax.device_put({keys}, NamedSharding(" in " ".join(after.split()).replace("( ", "(")
+    meant = f"import jax\n\n\ndef main():\n    return {keys}\n"
+    verdicts = run([Program(name, {"main.py": one}, None) for name, one in (("after", after), ("meant", meant))])
+    one, other = (json.loads(v.text) for v in verdicts)
+    assert [row[:4] for row in one] == [row[:4] for row in other]
+
+
 SHARED = {
     name: f"import functools\n\nimport jax\nimport jax.numpy as jnp\nimport numpy as np\n{more}\n\n"
     f"@functools.partial(jax.pmap, axis_name='i')\ndef step(x):\n    return jax.lax.psum(x, 'i') + x\n\n\n"

@@ -91,7 +91,10 @@ def put_keys(desk: RewriteContext, use: OldReference) -> None:
     if call is not None and numpy is not None:
         shards, devices = call.args
         axis = desk.quoted("devices")
-        desk.operations.append(Replace(shards, code(f"{numpy}.stack($itself)")))
+        if isinstance(shards, ast.Call):
+            desk.operations.append(Replace(shards, code("$keys", keys=shards.args[0])))  # without the list
+        else:
+            desk.operations.append(Replace(shards, code(f"{numpy}.stack($itself)")))
         desk.operations.append(Replace(devices, code(f"{sharding}({mesh}($itself, ({axis},)), {spec}({axis}))")))
 
 
