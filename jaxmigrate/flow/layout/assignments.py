@@ -8,6 +8,7 @@ from jaxmigrate.flow.layout import (
     accessors,
     frames,
     monkeypatching,
+    object_flags,
     observing,
     phased_attributes,
     projections,
@@ -57,7 +58,7 @@ def _assign_attribute(
             accessors.set_of(it, cls, name, value, target, frame)
             if phased_attributes.assigned(it, cls, target, value, node, frame.module):
                 return
-            it.set_attribute(cls, name, value, node, frame.module)
+            object_flags.store(it, cls, target, value, node, frame)
         case Func(items=items):
             for item in items:
                 if isinstance(item, Mod):

@@ -15,6 +15,7 @@ from jaxmigrate.flow.layout import (
     methods,
     module_variables,
     numpys,
+    object_flags,
     sizes,
     tree_methods,
 )
@@ -145,7 +146,7 @@ def of_object(
 ) -> Abstract:
     """An attribute of an object of a class, or of one that derives from it; or of the class itself."""
     reads = _of_class_itself(it, cls, name) if of_class else hidden_methods.reads(it, cls, name, node)
-    given: Abstract = NOTHING if reads is Reads.METHOD else it.load(("attribute", it.root(cls), name))
+    given: Abstract = NOTHING if reads is Reads.METHOD else object_flags.load(it, cls, name, node, frame)
     holders = class_index.holders(it, cls, name) if reads is not Reads.ATTRIBUTE else ()
     found = (_of_class(it, holder, cls, name, node, frame, of_class) for holder in holders)
     result = _with_methods(it, given, found, node, frame)
@@ -213,7 +214,7 @@ def _above(it: Interpreter, cls: Class, name: str, node: ast.Attribute, frame: F
     if not holders or any(classes.foreign_base(it, one) for line in lines for one in line):
         it.looks.loads.discard(node)  # as for any object
         return PLAIN
-    given = it.load(("attribute", it.root(cls), name))
+    given = object_flags.load(it, cls, name, node, frame)
     found = (_of_class(it, holder, cls, name, node, frame, of_class=False) for holder in holders)
     result = _with_methods(it, given, found, node, frame)
     return PLAIN if result is None else result

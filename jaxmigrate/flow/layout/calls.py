@@ -18,6 +18,7 @@ from jaxmigrate.flow.layout import (
     mapped_bodies,
     methods,
     monkeypatching,
+    object_flags,
     observing,
     operations,
     outcomes,
@@ -268,11 +269,12 @@ def _context(it: Interpreter, function: Function, given: Given, node: ast.expr, 
     would be applied to what others give.
     """
     known = it.bodies.contexts.setdefault(function.node, {})
+    of_object = object_flags.passed_on(it, function, node, frame)
     if not isinstance(node, ast.Call) or given.open or it.is_followed_once(function):
         known[None] = True
         return None
     tracked = any(is_tracked(value) or _is_applied(value) for value in given.everything())
-    if not tracked and all(context is None for context in known):
+    if not tracked and not of_object and all(context is None for context in known):
         known.setdefault(None, False)
         return None
     if known.get(None) is False:
@@ -280,6 +282,8 @@ def _context(it: Interpreter, function: Function, given: Given, node: ast.expr, 
     context: Context = (node, frame.assumed) if frame.assumed else node
     if context not in known:
         known[context] = True
+        if of_object:
+            it.bodies.of_object[function.node, context] = of_object
         it.changed = True
     return context
 

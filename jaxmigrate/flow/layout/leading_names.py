@@ -85,7 +85,7 @@ class _Leading:
             match key:
                 case ("parameter" | "return", ast.AST() as node, *_):
                     yield self.functions, node, value
-                case ("attribute", ast.ClassDef() as root, _):
+                case ("attribute", ast.ClassDef() as root, *_):
                     yield self.roots, root, value
 
     def _around(self) -> Iterator[ast.AST]:

@@ -5,7 +5,16 @@ from __future__ import annotations
 import ast
 
 from jaxmigrate.flow.guards import is_tried
-from jaxmigrate.flow.layout import classes, devices, handed_back, observing, outcomes, results, spreading
+from jaxmigrate.flow.layout import (
+    classes,
+    devices,
+    handed_back,
+    observing,
+    outcomes,
+    results,
+    spreading,
+    traced_flags,
+)
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given, SiteCall
@@ -40,6 +49,7 @@ JIT = "jax.jit"
 def make_site(it: Interpreter, node: ast.Call, frame: Frame) -> Abstract:
     """`jax.pmap(f, ...)`: f runs on devices from here on."""
     it.evaluate(node.func, frame)
+    traced_flags.note_made(it, node, frame)
     site = it.sites[node]
     for argument in [*node.args, *(k.value for k in node.keywords)]:
         inner = argument.value if isinstance(argument, ast.Starred) else argument

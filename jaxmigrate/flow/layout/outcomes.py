@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from jaxmigrate.flow.conditions import constants
+from jaxmigrate.flow.layout import object_flags
 from jaxmigrate.flow.layout.buffers import is_written
 from jaxmigrate.flow.layout.idioms import COUNTS
 from jaxmigrate.flow.layout.interpreter import Interpreter
@@ -51,6 +52,7 @@ TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {
 SIGNS: dict[type[ast.cmpop], str] = {ast.Eq: "==", ast.Is: "is", ast.Gt: ">", ast.GtE: ">="}
 COMPARING = frozenset({"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"})
 BOOL = frozenset({"bool"})
+TRUTHS = frozenset(External(f"builtins.{name}") for name in ("bool", "isinstance", "callable"))
 FLAG = re.compile(r"pmap|multi|distribut|parallel|replicat|shard|tpu|gpu|^(use|is|do|enable|should)_|(^|_)(on|off)$")
 _FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
 
@@ -61,25 +63,60 @@ def runs(it: Interpreter, unit: Module | Function, context: Context | None) -> I
     if node not in _deciding(it):
         _deciding(it)[node] = [] if isinstance(node, ast.Lambda) else _flags(it, node, module)
     told = it.bodies.told.get((unit.node, context), {}) if isinstance(unit, Function) and context is not None else {}
-    flags = [flag for flag in _deciding(it)[node] if flag.text not in told]
+    flags, fixed = _deciding(it)[node], frozenset[tuple[Flag, bool]]()
+    if isinstance(unit, Function) and (kept := object_flags.of_method(it, unit, reader := _reader(it))) is not None:
+        flags = [kept, *(flag for flag in flags if not _is_same(it, flag, kept, unit, reader))][:MOST_FLAGS]
+        fixed = it.bodies.of_object.get((unit.node, context), fixed) if context is not None else fixed
+        outcome = object_flags.told_outcome(it, unit, told, reader, kept)
+        fixed = frozenset({(kept, outcome)}) if outcome is not None else fixed
+    flags = [flag for flag in flags if flag.text not in told and flag not in dict(fixed)]
     for outcomes in product((False, True), repeat=len(flags)):
-        yield frozenset(zip(flags, outcomes, strict=True))
+        yield fixed.union(zip(flags, outcomes, strict=True))
 
 
-def holds(it: Interpreter, test: ast.expr, frame: Frame) -> bool | None:
-    """Whether a test holds for the outcomes that a body is followed for; None where they do not say."""
+def _reader(it: Interpreter) -> object_flags.Reader:
+    """How the flags of objects are read."""
+
+    def question(test: ast.expr) -> tuple[str, bool] | None:
+        asked = _question(test, it)
+        return (asked.text, asked.sense) if asked is not None else None
+
+    def flag(test: ast.expr, module: Module) -> Flag | None:
+        found = _flag(it, test, module)
+        return found[0] if found is not None else None
+
+    def kept(node: ast.expr, module: Module) -> bool:
+        asked = (node.left, *node.comparators) if isinstance(node, ast.Compare) else (node,)
+        return all(_kept(it, one, module) is not None for one in asked)
+
+    return object_flags.Reader(question, flag, kept, lambda node: _decides(node, it), _atoms)
+
+
+def _is_same(it: Interpreter, flag: Flag, kept: Flag, function: Function, reader: object_flags.Reader) -> bool:
+    """Whether a flag that a method asks is that of its object."""
+    asked = object_flags.canonical(it, flag.node, function, reader)
+    return asked is not None and asked.is_of(kept)
+
+
+def holds(it: Interpreter, test: ast.expr, frame: Frame, asking: Function | None = None) -> bool | None:
+    """Whether a test holds for the outcomes that a body is followed for; None where they do not say.
+
+    It may stand in another method of the same object, `asking`.
+    """
     if not frame.assumed and not frame.told:
         return None
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            inner = holds(it, operand, frame)
+            inner = holds(it, operand, frame, asking)
             return None if inner is None else not inner
         case ast.BoolOp(op=op, values=values):
             decisive = isinstance(op, ast.Or)
-            parts = [holds(it, value, frame) for value in values]
+            parts = [holds(it, value, frame, asking) for value in values]
             return decisive if decisive in parts else None if None in parts else not decisive
     if isinstance(test, ast.Name) and test.id in frame.told and _is_own(test, frame):
         return frame.told[test.id]
+    if frame.assumed and (of_object := object_flags.answer(it, test, frame, _reader(it), asking)) is not None:
+        return of_object
     asked = _question(test, it) if frame.assumed else None
     if asked is None or all(flag.text != asked.text for flag, _ in frame.assumed):
         return None
@@ -92,8 +129,8 @@ def holds(it: Interpreter, test: ast.expr, frame: Frame) -> bool | None:
 
 def lean(it: Interpreter, values: list[Abstract], frame: Frame) -> None:
     """Has arrays of a body that is followed for some outcomes rest on what is assumed of the flags."""
-    for flag, outcome in frame.assumed:
-        if outcome and not flag.proven:
+    for flag, _ in frame.assumed:
+        if not flag.proven:
             says = f"`{flag.text}` does not change while the program runs"
             it.lean(values, Assumption("likely", "apart", "", says, flag.module, flag.node))
 
@@ -136,14 +173,16 @@ def _deciding(_it: Interpreter) -> dict[ast.AST, list[Flag]]:
 
 def _flags(it: Interpreter, unit: ast.AST, module: Module) -> list[Flag]:
     """The flags of a body on which it depends whether it maps, those asked most often first."""
+    tests = [node for node in _own(unit) if isinstance(node, ast.If | ast.IfExp)]
+    deciders = {node for node in tests if _decides(node, it)}
+    if not deciders:  # what is no matter of maps is not looked into
+        return []
     asked: Counter[Flag] = Counter()
     deciding: set[Flag] = set()
-    for node in _own(unit):
-        if not isinstance(node, ast.If | ast.IfExp):
-            continue
+    for node in tests:
         flags = [found[0] for one in _atoms(node.test) if (found := _flag(it, one, module)) is not None]
         asked.update(flags)
-        if _decides(node, it):
+        if node in deciders:
             deciding.update(flags)
     return [flag for flag, _ in asked.most_common() if flag in deciding][:MOST_FLAGS]
 
@@ -233,6 +272,8 @@ def _is_truth(it: Interpreter, node: ast.expr, module: Module, above: frozenset[
     match node:
         case ast.Compare() | ast.UnaryOp(op=ast.Not()) | ast.Constant(value=bool()):
             return True
+        case ast.Call(func=ast.Name() as function) if function in module.table.scope_of:
+            return True if it.resolver.value(function, module) in TRUTHS else None
         case ast.Attribute(attr=name):
             if not all(map(is_truth_of_class, class_values(it, name))):
                 return None

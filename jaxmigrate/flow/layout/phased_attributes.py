@@ -63,7 +63,7 @@ def assigned(
     if isinstance(value, Nothing) and not value.none:
         return False
     is_one = isinstance(value, Plain | Nothing | Dct | Seq | Tup) and not is_tracked(value)
-    if _given(it).get(node) is not is_one:
+    if _given(it).get(node) not in (is_one, False):  # what gives a stack for one outcome of a flag does so for good
         _given(it)[node] = is_one
         it.touch(("phased", it.root(cls), target.attr))
     if not is_one:

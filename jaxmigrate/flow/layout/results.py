@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from jaxmigrate.flow.layout import classes, initializers, mapped_bodies
+from jaxmigrate.flow.layout import classes, initializers, mapped_bodies, traced_flags
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Place, SiteCall
 from jaxmigrate.flow.layout.values import NOTHING, PLAIN, Abstract, Func, Nothing, Ref, Tup
@@ -189,7 +189,7 @@ def axis_of_output(it: Interpreter, site: ast.expr, place: Place) -> object:
 @once
 def _readings(
     _it: Interpreter,
-) -> dict[tuple[ast.expr, tuple[AbstractValue, ...], bool], tuple[Values, AbstractValue | None]]:
+) -> dict[object, tuple[Values, AbstractValue | None]]:
     """What the functions of sites return, with the functions that this was told of."""
     return {}
 
@@ -202,8 +202,9 @@ def returned(
     None where the function is not in sight. With `trusting` only the structure of the result counts, not its levels.
     """
     it.reads.add(("site", site))
-    key = (site, tuple(given), trusting)
     functions = _functions(it, site)
+    held = traced_flags.held(it, site, functions[0]) if len(functions) == 1 else ()
+    key = (site, tuple(given), trusting, held)
     known = _readings(it).get(key)
     if known is not None and known[0] == functions:
         return known[1]
@@ -216,7 +217,7 @@ def returned(
     if len(functions) == 1 and first >= 0 and (axes or axis is None):
         named = dict(zip(names, given[first:], strict=True))
         outer = axes or frozenset({" unnamed "})
-        reading = read(functions[0], given[:first], outer, it.resolver, named, Mode(trusting, local=True))
+        reading = read(functions[0], given[:first], outer, it.resolver, named, Mode(trusting, local=True, held=held))
         if reading.assumed:
             it.assumed.guessed.add(site)
         if reading.reductions:

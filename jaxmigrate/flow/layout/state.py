@@ -133,10 +133,15 @@ class State:
             if key[0] == "attribute":
                 self.attributes.setdefault(key[1], set()).add(key)
 
-    def set_attribute(self, cls: Class, name: str, value: Abstract, node: ast.AST, module: Module) -> None:
-        """Adds to what an attribute of the objects of a class can hold, which stays as it is where they do."""
+    def set_attribute(
+        self, cls: Class, name: str, value: Abstract, node: ast.AST, module: Module, *outcome: bool
+    ) -> None:
+        """Adds to what an attribute of the objects of a class can hold, which stays as it is where they do.
+
+        What hangs on the outcome of a flag that such an object keeps is kept apart.
+        """
         root = self.root(cls)
-        self.store(("attribute", root, name), value, node, module)
+        self.store(("attribute", root, name, *outcome), value, node, module)
         if root in self.blockers.blocked_classes:
             self.block(value, self.blockers.blocked_classes[root])
 
@@ -205,6 +210,11 @@ class State:
             return
         self._families[other] = root
         self.attributes.pop(other, None)
+        flags = self.bodies.object_flags
+        if (root in flags or other in flags) and flags.get(root) != flags.pop(other, None):
+            flags[root] = None  # it tells nothing of the other's objects
+            self.touch(("object flag", root))
+            self.touch(("object flag", other))
         for key in [k for k in self.variables if k[0] in OF_CLASSES and k[1] is other]:
             self.touch(key)
             self.store((key[0], root, *key[2:]), self.variables.pop(key), cls.node, cls.module)

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from jaxmigrate.flow.layout import module_names
-from jaxmigrate.flow.layout.model import Context, Given, Loan, Op, SiteCall
+from jaxmigrate.flow.layout.model import Assumed as Outcomes
+from jaxmigrate.flow.layout.model import Context, Flag, Given, Loan, Op, SiteCall
 from jaxmigrate.flow.layout.values import Abstract, Blocker, Group, Method, Tup
 from jaxmigrate.program.modules import Module, Project
 from jaxmigrate.program.scopes import FunctionNode
@@ -115,6 +116,8 @@ class Bodies:
     followed_once: dict[FunctionNode, bool] = field(default_factory=dict)
     device: set[FunctionNode] = field(default_factory=set)  # what runs on devices
     told: dict[tuple[FunctionNode, Context], dict[str, bool]] = field(default_factory=dict)  # outcomes, by parameter
+    object_flags: dict[ast.ClassDef, Flag | None] = field(default_factory=dict)  # that objects keep, by their family
+    of_object: dict[tuple[FunctionNode, Context], Outcomes] = field(default_factory=dict)  # by methods of one object
     units: dict[ast.AST, dict[Context | None, set[object]]] = field(default_factory=dict)  # what each run has read
     implicit: dict[Function, Class] = field(default_factory=dict)  # those that Python calls, of objects of which class
     runs: int = 0

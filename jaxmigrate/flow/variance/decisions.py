@@ -19,6 +19,9 @@ from jaxmigrate.program.values import Constant, Member, Parameter
 
 def outcome(run: Run, test: ast.expr, frame: Frame) -> bool | None:
     """How a test certainly turns out; None where it may go both ways."""
+    for held, way in run.mode.held:
+        if held is test:
+            return way
     if run.mode.unmapped:
 
         def is_none(left: ast.expr, right: ast.expr) -> bool | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 from jaxmigrate.records import record
 
 
@@ -16,7 +18,7 @@ class Mode:
     tests, draws or reads from a file while the function is traced is one thing. `checked`: the map has
     `check_vma=True`, so that gradients with respect to what is equal are summed over the devices. `unmapped`: no map in
     sight leads to what is read, which is taken to run under one. `stacked`: the map is a pmap, whose arguments have no
-    specs.
+    specs. `held` are tests that turn out in one way wherever the body runs, with that way.
     """
 
     trusting: bool = False
@@ -25,6 +27,7 @@ class Mode:
     checked: bool = False
     unmapped: bool = False
     stacked: bool = False
+    held: tuple[tuple[ast.expr, bool], ...] = ()
 
     @property
     def proves(self) -> bool:
