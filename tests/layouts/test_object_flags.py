@@ -109,6 +109,23 @@ PROVEN = {
         calls="made = Trainer(True), Trainer(False)\nmade[0].fit()\nmade[1].fit()\n"
         + SHOWN.format("made[0].result(), made[1].result()")
     ),
+    "replicated in place": program(
+        trainer(
+            MADE,
+            '        self.params = {"w": jnp.arange(3.0)}\n'
+            + BRANCHES.replace("replicate(params)", "replicate(self.params)").replace(
+                "            self.params = params\n", ""
+            ),
+        )
+    ),
+    "under the name of the method": program(trainer("self.step_fn", "self.step")),
+    "the method where it does not map": program(
+        trainer(
+            "self.step_fn",
+            "self.step",
+            trainer("            self.step_fn = jax.jit(self.step)\n", ""),
+        )
+    ),
     "derived": program(
         trainer("    def fit", "\n\nclass Fitting(Trainer):\n    def fit"), RUN.replace("Trainer(", "Fitting(")
     ),
@@ -164,6 +181,41 @@ CHANGES = {
     "methods of another": program(
         calls="one, two = Trainer(True), Trainer(False)\ntwo.prepare, two.step_fn = one.prepare, one.step_fn\n"
         "two.params = one.params\ntwo.fit()\n" + SHOWN.format("two.result(), one.result()")
+    ),
+    "a method that runs before it is mapped": program(
+        trainer(
+            "self.step_fn",
+            "self.step",
+            trainer(
+                "self.use_pmap = use_pmap",
+                "self.use_pmap = use_pmap\n        self.first = self.step({'w': jnp.ones(3)}, next(batches()))",
+                trainer('        if self.use_pmap:\n            grads = jax.lax.pmean(grads, "i")\n', ""),
+            ),
+        ),
+        "trainer = Trainer(True)\ntrainer.fit()\n" + SHOWN.format("trainer.first, trainer.params"),
+    ),
+    "mapped only now and then": program(
+        trainer(
+            "self.step_fn",
+            "self.step",
+            trainer(
+                "            self.step_fn = jax.pmap(",
+                "            if len(params) > 1:\n                self.step_fn = jax.pmap(",
+                trainer('        if self.use_pmap:\n            grads = jax.lax.pmean(grads, "i")\n', ""),
+            ),
+        ),
+        "trainer = Trainer(True)\nfirst = trainer.params\n" + SHOWN.format("first, first"),
+    ),
+    "read before it is replicated": program(
+        trainer(
+            MADE,
+            '        self.params = {"w": jnp.arange(3.0)}\n        self.first = self.result()\n'
+            + BRANCHES.replace("replicate(params)", "replicate(self.params)").replace(
+                "            self.params = params\n", ""
+            ),
+            trainer("        if self.use_pmap:\n            return jax_utils.unreplicate(self.params)\n", ""),
+        ),
+        "trainer = Trainer(True)\ntrainer.fit()\n" + SHOWN.format("trainer.first, trainer.result()"),
     ),
     "each device's own": program(
         trainer("jax_utils.replicate(params)", '{"w": jnp.arange(24.0).reshape(8, 3)}'),

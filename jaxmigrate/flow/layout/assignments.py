@@ -37,7 +37,7 @@ def assign(it: Interpreter, target: ast.expr, value: Abstract, node: ast.AST, fr
             if isinstance(holder, Obj | Func):
                 it.looks.known_targets.add(target)
             if frame.env is not None:
-                if isinstance(holder, Obj) and transient_attributes.is_passing(it, target, frame.module):
+                if isinstance(holder, Obj) and transient_attributes.is_passing(it, target, frame.module, frame):
                     frame.env[transient_attributes.name_of(target)] = value
                     return
                 frame.env.pop(transient_attributes.name_of(target), None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from functools import partial
 
 from jaxmigrate.flow.layout import (
     accessors,
@@ -16,6 +17,7 @@ from jaxmigrate.flow.layout import (
     module_variables,
     numpys,
     object_flags,
+    outcomes,
     sizes,
     tree_methods,
 )
@@ -145,7 +147,9 @@ def of_object(
     it: Interpreter, cls: Class, name: str, node: ast.expr, frame: Frame, *, of_class: bool = False
 ) -> Abstract:
     """An attribute of an object of a class, or of one that derives from it; or of the class itself."""
-    reads = _of_class_itself(it, cls, name) if of_class else hidden_methods.reads(it, cls, name, node)
+    own = not of_class and bool(frame.assumed) and object_flags.is_of_receiver(node, frame)
+    decides = partial(_decided, it, frame) if own else None
+    reads = _of_class_itself(it, cls, name) if of_class else hidden_methods.reads(it, cls, name, node, decides)
     given: Abstract = NOTHING if reads is Reads.METHOD else object_flags.load(it, cls, name, node, frame)
     holders = class_index.holders(it, cls, name) if reads is not Reads.ATTRIBUTE else ()
     found = (_of_class(it, holder, cls, name, node, frame, of_class) for holder in holders)
@@ -164,6 +168,11 @@ def of_object(
         return PLAIN
     it.note_bound(result)
     return result
+
+
+def _decided(it: Interpreter, frame: Frame, test: ast.expr, constructor: Function) -> bool | None:
+    """How a test of a constructor turned out for the object whose method is followed."""
+    return outcomes.holds(it, test, frame, constructor)
 
 
 def _of_class_itself(it: Interpreter, cls: Class, name: str) -> Reads:

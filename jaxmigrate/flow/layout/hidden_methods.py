@@ -7,7 +7,8 @@ one is given is not given to the other. Python looks for an object's own attribu
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
 from jaxmigrate.program.scopes import is_docstring
-from jaxmigrate.program.values import Class
+from jaxmigrate.program.values import Class, Function
 
 WRAPS = named("defers")  # what runs no function that it is given
 WRAPPERS = frozenset({"staticmethod", "classmethod"})  # what they make lets an object's own attribute go before it
@@ -26,6 +27,9 @@ HOOKS = frozenset(  # by which a class makes objects, or finds their attributes,
     {"__new__", "__getattribute__", "__setattr__", "__delattr__", "__getstate__", "__setstate__", "__slots__"}
     | {"__reduce__", "__reduce_ex__", "__copy__", "__deepcopy__", "__init_subclass__", "__getnewargs__"}
 )
+
+
+Decides = Callable[[ast.expr, Function], bool | None]
 
 
 class Reads(Enum):
@@ -36,15 +40,18 @@ class Reads(Enum):
     ATTRIBUTE = 2
 
 
-def reads(it: Interpreter, cls: Class, name: str, node: ast.AST) -> Reads:
-    """What the attribute `node` of an object of a class, or of one that derives from it in sight, gives."""
+def reads(it: Interpreter, cls: Class, name: str, node: ast.AST, decides: Decides | None = None) -> Reads:
+    """What the attribute `node` of an object of a class, or of one that derives from it in sight, gives.
+
+    `decides` says how tests of the constructor turned out for that object, where that is known.
+    """
     root = it.root(cls)
     it.reads.add(("blocked class", root))
     if name not in it.scope.assigned or root in it.blockers.blocked_classes:
         return Reads.EITHER
     if not class_index.is_method(it, name):
         return Reads.EITHER
-    makers = [_setting(it, one, name) for one in (cls, *class_index.descendants(it, cls))]
+    makers = [_setting(it, one, name, decides) for one in (cls, *class_index.descendants(it, cls))]
     if any(maker is None for maker in makers) or _is_deleted(it, name):
         return Reads.EITHER
     within = [before for before in makers if before is not None and any(node in ast.walk(s) for s in before)]
@@ -66,7 +73,7 @@ def _is_deleted(it: Interpreter, name: str) -> bool:
     return any(name in _deleted(it)[module] for module in it.modules)
 
 
-def _setting(it: Interpreter, cls: Class, name: str) -> Sequence[ast.AST] | None:
+def _setting(it: Interpreter, cls: Class, name: str, decides: Decides | None) -> Sequence[ast.AST] | None:
     """What an object's constructor runs until it has set an attribute; None where the object may be used before."""
     line = it.resolver.lineage(cls)
     if not all(_is_plain(it, one, name) for one in line):
@@ -84,7 +91,11 @@ def _setting(it: Interpreter, cls: Class, name: str) -> Sequence[ast.AST] | None
             break
     seen: list[ast.AST] = []
     for made, receiver, module in reversed(constructors):
-        found = _before(it, made, receiver, name, module)
+        if any(isinstance(s, ast.Return) for s in own_statements(made)):
+            return None
+        body = [s for s in made.body if not is_docstring(s)]
+        setting = _Setting(it, receiver, name, module, made, decides)
+        found = setting.before(body[1:] if _calls_next(made, receiver) else body)
         if found is None:
             return None
         seen += found.code
@@ -122,20 +133,44 @@ class _Before(NamedTuple):
     is_set: bool
 
 
-def _before(it: Interpreter, made: ast.FunctionDef, receiver: str, name: str, module: Module) -> _Before | None:
-    """The statements of a constructor until it sets an attribute; None where that is not known."""
-    if any(isinstance(s, ast.Return) for s in own_statements(made)):
-        return None
-    seen: list[ast.AST] = []
-    body = [s for s in made.body if not is_docstring(s)]
-    for statement in body[1:] if _calls_next(made, receiver) else body:
-        value = _set_by(statement, receiver, name)
-        seen.append(statement if value is None else value)
-        if not _is_quiet(it, seen[-1], receiver, name, module):
+@dataclass(slots=True)
+class _Setting:
+    """How a constructor sets an attribute of the new object, its receiver."""
+
+    it: Interpreter
+    receiver: str
+    name: str
+    module: Module
+    made: ast.FunctionDef
+    decides: Decides | None
+
+    def before(self, statements: Sequence[ast.stmt]) -> _Before | None:
+        """The statements until one sets the attribute; None where that is not known."""
+        seen: list[ast.AST] = []
+        for statement in statements:
+            value = _set_by(statement, self.receiver, self.name)
+            either = self._either(statement) if isinstance(statement, ast.If) and value is None else None
+            if either is not None and either.is_set:
+                return _Before([*seen, *either.code], is_set=True)
+            seen.append(statement if value is None else value)
+            quiet = either is not None or _is_quiet(self.it, seen[-1], self.receiver, self.name, self.module)
+            if not quiet:
+                return None
+            if value is not None:
+                return _Before(seen, is_set=True)
+        return _Before(seen, is_set=False)
+
+    def _either(self, node: ast.If) -> _Before | None:
+        """The same of the ways that an if takes, all of which set the attribute, or none."""
+        if not _is_quiet(self.it, node.test, self.receiver, self.name, self.module):
             return None
-        if value is not None:
-            return _Before(seen, is_set=True)
-    return _Before(seen, is_set=False)
+        way = self.decides(node.test, Function(self.module, self.made)) if self.decides is not None else None
+        bodies = [node.body, node.orelse] if way is None else [node.body if way else node.orelse]
+        found = [self.before(body) for body in bodies]
+        known = [one for one in found if one is not None]
+        if len(known) < len(found) or len({one.is_set for one in known}) > 1:
+            return None
+        return _Before([node.test, *(code for one in known for code in one.code)], known[0].is_set)
 
 
 def _set_by(statement: ast.stmt, receiver: str, name: str) -> ast.expr | None:

@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 
+from jaxmigrate.flow.conditions import known_truth
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Assumed, Flag, Frame
 from jaxmigrate.flow.layout.values import NOTHING, Abstract
@@ -197,7 +198,7 @@ def _found(it: Interpreter, root: ast.ClassDef, reader: Reader) -> Flag | None:
             if not isinstance(node, ast.If | ast.IfExp) or not reader.decides(node):
                 continue
             for test in reader.atoms(node.test):
-                said = canonical(it, test, function, reader)
+                said = None if _is_settled(it, test, function) else canonical(it, test, function, reader)
                 flag = reader.flag(test, function.module) if said is not None else None
                 if said is None or flag is None:
                     continue
@@ -211,6 +212,11 @@ def _found(it: Interpreter, root: ast.ClassDef, reader: Reader) -> Flag | None:
                     storing.add(key)
     found = [key for key, _ in asked.most_common() if key in storing or len(methods[key]) >= LEAST_METHODS]
     return first[found[0]] if found else None
+
+
+def _is_settled(it: Interpreter, test: ast.expr, function: Function) -> bool:
+    """Whether a comparison has one outcome for all objects."""
+    return isinstance(test, ast.Compare) and known_truth(it.resolver, test, function.module) is not None
 
 
 def _methods_of(it: Interpreter, root: ast.ClassDef) -> Iterator[Function]:

@@ -12,8 +12,9 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from jaxmigrate.flow.guards import is_tried
-from jaxmigrate.flow.layout import class_index
+from jaxmigrate.flow.layout import class_index, outcomes
 from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.model import Assumed, Frame
 from jaxmigrate.program.functions import is_classmethod, is_static
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
@@ -33,20 +34,24 @@ def name_of(node: ast.expr) -> str:
 
 
 @once
-def _passing(_it: Interpreter) -> dict[tuple[ast.Attribute, int], bool]:
+def _passing(_it: Interpreter) -> dict[tuple[ast.Attribute, int, Assumed], bool]:
     """Which attributes hold what they are given for a moment alone, as far as so many modules tell."""
     return {}
 
 
-def is_passing(it: Interpreter, target: ast.Attribute, module: Module) -> bool:
-    """Whether what is assigned to an attribute of `self` is only seen by the statements up to its next assignment."""
-    key = (target, len(it.modules))  # another module may bring a class that derives from this one
+def is_passing(it: Interpreter, target: ast.Attribute, module: Module, frame: Frame | None = None) -> bool:
+    """Whether what is assigned to an attribute of `self` is only seen by the statements up to its next assignment.
+
+    That may stand in an if of which the outcome is known for which a body is followed, `frame`.
+    """
+    assumed: Assumed = frame.assumed if frame is not None else frozenset()
+    key = (target, len(it.modules), assumed)  # another module may bring a class that derives from this one
     if key not in _passing(it):
-        _passing(it)[key] = _is_passing(it, target, module)
+        _passing(it)[key] = _is_passing(it, target, module, frame)
     return _passing(it)[key]
 
 
-def _is_passing(it: Interpreter, target: ast.Attribute, module: Module) -> bool:
+def _is_passing(it: Interpreter, target: ast.Attribute, module: Module, frame: Frame | None) -> bool:
     parents = module.table.parents
     statement = parents[target]
     if not _assigns(statement, target):
@@ -54,7 +59,7 @@ def _is_passing(it: Interpreter, target: ast.Attribute, module: Module) -> bool:
     cls = class_of_receiver(target, module)
     if cls is None or is_tried(target, module):
         return False
-    between = _until_next(statement, target, module)
+    between = _until_next(it, statement, target, module, frame)
     if not between or any(isinstance(node, HIDING) for one in between for node in ast.walk(one)):
         return False
     methods = _methods(it, cls)
@@ -153,15 +158,28 @@ def _receiver(function: ast.AST, module: Module) -> str:
     return name if len(module.table.own_scope[function].bindings.get(name, ())) == 1 else ""
 
 
-def _until_next(statement: ast.AST, target: ast.Attribute, module: Module) -> Sequence[ast.stmt]:
+def _until_next(
+    it: Interpreter, statement: ast.AST, target: ast.Attribute, module: Module, frame: Frame | None
+) -> Sequence[ast.stmt]:
     """The statements after one, up to that which assigns the same attribute; none where there is none such."""
     block = module.table.block_of(statement)
-    after = block[block.index(statement) + 1 :]  # type: ignore[arg-type]
-    for index, one in enumerate(after):
+    after: list[ast.stmt] = []
+    for one in _run(it, block[block.index(statement) + 1 :], frame):  # type: ignore[arg-type]
+        after.append(one)
         targets = one.targets if isinstance(one, ast.Assign) else [one.target] if isinstance(one, ast.AnnAssign) else []
         if any(ast.dump(t) == ast.dump(target) for t in targets) and getattr(one, "value", None) is not None:
-            return after[: index + 1]
+            return after
     return ()
+
+
+def _run(it: Interpreter, statements: Sequence[ast.stmt], frame: Frame | None) -> Iterator[ast.stmt]:
+    """Statements, and in place of an if of which the outcome is known those that run."""
+    for one in statements:
+        way = outcomes.holds(it, one.test, frame) if isinstance(one, ast.If) and frame is not None else None
+        if isinstance(one, ast.If) and way is not None:
+            yield from _run(it, one.body if way else one.orelse, frame)
+        else:
+            yield one
 
 
 def _methods(it: Interpreter, cls: Class) -> set[str]:
