@@ -11,7 +11,6 @@ from typing import cast
 
 from jaxmigrate.flow.layout.choices import OpChoice
 from jaxmigrate.flow.layout.drawn_rows import sizes_behind
-from jaxmigrate.flow.layout.entering import TAKEN
 from jaxmigrate.flow.layout.idioms import CONSTANTS, LEADING, PATTERN, TILES, Idioms
 from jaxmigrate.flow.layout.model import OBSERVED, PRESUMED, Op
 from jaxmigrate.flow.layout.objects import REPLACES
@@ -147,17 +146,10 @@ class ArrayWriter:
         op = choice.op
         if op.kind == "identity":
             return self._put(op)
-        if op.kind in ("given", "taken") and op.form:
+        if op.kind in ("given", "taken") and op.form and not is_stored(op.node):
             return self._called_by_others(choice)
         if op.kind == "taken":
-            rows = self._rows("local_rows", "$itself", choice.axis, is_short=not isinstance(op.node, ast.Name))
-            return self._where_it_enters(choice, rows)
-        if op.kind == "kept" and isinstance(op.node, ast.Call) and op.form:
-            given = {f"a{i}": one for i, one in enumerate(op.node.args)}
-            every = f"({', '.join(f'${name}' for name in given)})"
-            text = f"$fun(*{self._rows('global_rows', every, choice.axis, is_short=True)})"
-            text = self._rows("local_rows", text, choice.axis, is_short=True) if op.form == TAKEN else text
-            return Replace(op.node, self._code(text, fun=op.node.func, **given))
+            return self._taken(choice)
         if op.kind == "kept":
             return self._where_it_enters(choice, self._rows("global_rows", "$itself", choice.axis, is_short=True))
         if op.kind == "first":
@@ -167,6 +159,16 @@ class ArrayWriter:
         if op.form == "each":
             return self._each("$itself(batch)", choice)
         return self._where_it_enters(choice, self.placed("$itself", "$P($axis)", choice.axis))
+
+    def _taken(self, choice: OpChoice) -> Operation:
+        """This process's rows of what a call gives: of the whole of it, or of those of its parts that have names."""
+        op = choice.op
+        if not is_stored(op.node):
+            return self._where_it_enters(choice, self._rows("local_rows", "$itself", choice.axis, is_short=True))
+        statement, names = self.module.table.statement_of(op.node), op.form
+        assert statement is not None
+        rows = self._rows("local_rows", f"({names})" if "," in names else names, choice.axis)
+        return After(statement, self._code(f"{names} = {rows}"))
 
     def _called_by_others(self, choice: OpChoice) -> Replace:
         """A map as a function of the same arguments, of which those behind `=` are the rows of this process."""
@@ -256,10 +258,9 @@ class ArrayWriter:
 
     def placed(self, operand: str, spec: str, axis: str) -> str:
         """The source of something laid out over the mesh."""
-        self.shared.note(axis)
+        self.shared.note(axis, placed="$axis" in spec)
         quoted = f"{self.quote}{axis}{self.quote}"
-        more = "" if self.shared.one_axis else f", {quoted}"
-        return f"{self.shared.name('shard')}({operand}, {spec.replace('$axis', quoted)}{more})"
+        return f"{self.shared.name('shard')}({operand}, {spec.replace('$axis', quoted)})"
 
     def _replicated(self, choice: OpChoice, operand: ast.expr) -> Code:
         before, after = self._typed(choice.op)
@@ -360,9 +361,9 @@ class ArrayWriter:
         self.shared.note(axis)
         quoted, name = f"{self.quote}{axis}{self.quote}", self.shared.rows(kind, is_short=is_short)
         if name:
-            return f"{name}({operand}{'' if self.shared.one_axis else f', {quoted}'})"
+            return f"{name}({operand})"
         changed = self.names.of("jax.experimental.multihost_utils")
-        mesh = f"{self.shared.name('get_mesh')}({'' if self.shared.one_axis else quoted})"
+        mesh = f"{self.shared.name('get_mesh')}({quoted if self.shared.is_other(axis) else ''})"
         return f"{changed}.{CHANGES[kind]}({operand}, {mesh}, $P({quoted}))"
 
     def _where_it_enters(self, choice: OpChoice, text: str) -> Operation:
@@ -416,8 +417,7 @@ class ArrayWriter:
 
     def _stacked(self, choice: OpChoice) -> str:
         self.shared.note(choice.axis)
-        more = "" if self.shared.one_axis else f", {self.quote}{choice.axis}{self.quote}"
-        return f"{self.shared.name('stack')}($x{more})"
+        return f"{self.shared.name('stack')}($x)"
 
     def keeps_weak(self, op: Op) -> bool:
         """Whether an operand has to be made an array first, so that Python's numbers in it keep their weak dtypes."""
@@ -633,6 +633,11 @@ class ArrayWriter:
         if not isinstance(above, ast.If) or above.orelse or not _asks_only(above.test):
             return None
         return self._without_test(above)
+
+
+def is_stored(node: ast.AST) -> bool:
+    """Whether an expression is what a statement assigns to."""
+    return isinstance(getattr(node, "ctx", None), ast.Store)
 
 
 def _asks_only(test: ast.expr) -> bool:

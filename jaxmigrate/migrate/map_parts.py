@@ -171,11 +171,12 @@ class MapParts:
     def _on_mesh(self, plan: MapPlan, fun: str = "") -> str:
         """The source of what brings arguments to the mesh before a map is compiled for it."""
         name, more = self.shared.name("on_rows" if plan.by_rows else "on_mesh"), self._put_specs(plan)
-        self.shared.needs_puts(specs=bool(more), keywords=plan.given_by_keyword or plan.any_keywords)
+        keywords = plan.given_by_keyword or plan.any_keywords
+        self.shared.needs_puts(plan.axis_name, specs=bool(more), keywords=keywords)
         if self.lowered:
             self.shared.needs_lower()
         self.shared.note(plan.axis_name)
-        more += "" if self.shared.one_axis else ", axis_name=$axis"
+        more += ", axis_name=$axis" if self.shared.is_other(plan.axis_name) else ""
         if fun:
             return f"{name}({fun}{more})"
         return f"{self.names.of('functools.partial')}({name}{more})" if more else name
@@ -204,8 +205,9 @@ class MapParts:
         self.shared.needs_mesh(given=bool(plan.mesh))
         if plan.mesh:
             more = f", mesh={plan.mesh}{more}"
-        elif more and not self.shared.one_axis:
-            more = f"{more}, axis_name=$axis"
+        elif more:
+            self.shared.tells_local(plan.axis_name)
+            more += ", axis_name=$axis" if self.shared.is_other(plan.axis_name) else ""
         if fun:
             return f"{name}({fun}{more})"
         return f"{self.names.of('functools.partial')}({name}{more})" if more else name

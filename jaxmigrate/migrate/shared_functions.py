@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from jaxmigrate.migrate.helper import Names, Needs, helper_lines, kept_lines
@@ -31,7 +31,7 @@ def definitions(kinds: Iterable[str], names: FileNames, wanted: Wanted, called: 
 def sharing_module(path: Path, kinds: Iterable[str], wanted: Wanted, *, combined: bool) -> tuple[str, list[Operation]]:
     """The imports of a module of shared functions, and the operations that write these."""
     names = FileNames(Module(path, "", ast.parse("")))
-    texts = list(definitions(with_their_own(kinds, wanted), names, wanted, {}))
+    texts = list(definitions(with_their_own(kinds, wanted), names, wanted, wanted.called))
     every = list(names.imports())
     apart = [one.statement for one in every if one.name and one.asname and not combined]
     statements = {*together(one.statement for one in every if one.statement not in apart), *apart}
@@ -42,9 +42,17 @@ def sharing_module(path: Path, kinds: Iterable[str], wanted: Wanted, *, combined
 
 
 def _axis(wanted: Wanted) -> tuple[str, str]:
-    """What stands for the axis in a function, and the parameter that brings it."""
-    one = wanted.one_axis
-    return (f'"{one}"', "") if one is not None else ("axis_name", "axis_name")
+    """What stands for the axis in a function that makes a mesh, and the parameter that brings it."""
+    one, main = wanted.one_axis, wanted.main_axis
+    if one is not None:
+        return f'"{one}"', ""
+    return "axis_name", "axis_name" if main is None else f'axis_name="{main}"'
+
+
+def _main(wanted: Wanted) -> tuple[str, str]:
+    """The axis that functions lay arrays over, and what get_mesh is told for it."""
+    main = f'"{wanted.main_axis or wanted.default_axis}"'
+    return main, "" if wanted.main_axis is not None else main
 
 
 def _get_mesh(names: FileNames, wanted: Wanted) -> Iterator[str]:
@@ -72,9 +80,8 @@ def _mesh_of(names: FileNames, wanted: Wanted) -> Iterator[str]:
 def _shard(names: FileNames, wanted: Wanted) -> Iterator[str]:
     """Copies, since `device_put` may alias its operand, which a later donation would delete."""
     jax, numpy, jnp = names.of("jax"), names.of("numpy"), names.of("jax.numpy")
-    mesh = "get_mesh()" if wanted.one_axis is not None else "get_mesh(axis_name)"
-    parameter = "" if wanted.one_axis is not None else ", axis_name"
-    yield f"def shard(tree, spec{parameter}):"
+    mesh = "get_mesh(*spec)" if wanted.others(wanted.placed_axes) else "get_mesh()"
+    yield "def shard(tree, spec):"
     yield '    """Copies this process\'s arrays to the mesh, split or replicated by spec."""'
     sharding = f"{names.of('jax.sharding.NamedSharding')}({mesh}, spec)"
     copied = f"{jnp}.copy(x) if isinstance(x, {jax}.Array) else {numpy}.array(x)"
@@ -103,29 +110,29 @@ def _global_rows(names: FileNames, wanted: Wanted) -> Iterator[str]:
 
     One process passes on what it has, with the weak dtypes that JAX's conversion drops.
     """
-    axis, parameter = _axis(wanted)
+    axis, told = _main(wanted)
     to_global = f"{names.of('jax.experimental.multihost_utils')}.host_local_array_to_global_array"
-    yield f"def global_rows(tree{', ' + parameter if parameter else ''}):"
+    yield "def global_rows(tree):"
     yield '    """Arrays over all devices, of which tree has this process\'s rows."""'
     yield f"    if {names.of('jax')}.process_count() == 1:"
     yield "        return tree"
-    yield f"    return {to_global}(tree, get_mesh({parameter}), {names.of('jax.sharding.PartitionSpec')}({axis}))"
+    yield f"    return {to_global}(tree, get_mesh({told}), {names.of('jax.sharding.PartitionSpec')}({axis}))"
 
 
 def _local_rows(names: FileNames, wanted: Wanted) -> Iterator[str]:
-    axis, parameter = _axis(wanted)
+    axis, told = _main(wanted)
     local = f"{names.of('jax.experimental.multihost_utils')}.global_array_to_host_local_array"
-    yield f"def local_rows(tree{', ' + parameter if parameter else ''}):"
+    yield "def local_rows(tree):"
     yield '    """This process\'s rows of arrays that are split over all devices."""'
-    yield f"    return {local}(tree, get_mesh({parameter}), {names.of('jax.sharding.PartitionSpec')}({axis}))"
+    yield f"    return {local}(tree, get_mesh({told}), {names.of('jax.sharding.PartitionSpec')}({axis}))"
 
 
 def _stack(names: FileNames, wanted: Wanted) -> Iterator[str]:
     jax, jnp = names.of("jax"), names.of("jax.numpy")
-    axis, parameter = _axis(wanted)
+    axis, _ = _main(wanted)
     spec, sharding = names.of("jax.sharding.PartitionSpec"), names.of("jax.sharding.NamedSharding")
     one = "x.addressable_data(0)" if wanted.processes else "x"
-    yield f"def stack(tree{', ' + parameter if parameter else ''}):"
+    yield "def stack(tree):"
     yield '    """Gives arrays a leading axis with one slice for each device."""'
     yield f"    mesh = {wanted.mesh_text(names, axis, own=True)}"
     yield ""
@@ -154,7 +161,7 @@ def _per_device(names: FileNames, wanted: Wanted) -> Iterator[str]:
     jax, jnp = names.of("jax"), names.of("jax.numpy")
     wraps = names.of("functools.wraps")
     spec = names.of("jax.sharding.PartitionSpec") if wanted.with_axes else ""
-    axis = f'"{wanted.one_axis}"' if wanted.one_axis is not None else "None"
+    axis, _ = _main(wanted)
     if not wanted.with_axes:
         yield "def per_device(fun):"
         yield '    """Runs fun on the slices of one device, which have no leading axis."""'
@@ -194,29 +201,33 @@ def _host_local(names: FileNames, wanted: Wanted) -> Iterator[str]:
     arrays, so that one mesh does for all maps whose specs are not said. A mesh that every call gives says by itself
     whether it has devices of several processes.
     """
-    given, several = wanted.gives_meshes, wanted.one_axis is None
-    axis = f'"{wanted.one_axis or wanted.default_axis}"'
-    said = [
-        name for name, is_said in (("in_specs", wanted.with_in_specs), ("out_specs", wanted.with_out_specs)) if is_said
-    ]
-    late = bool(said) and (several or wanted.with_mesh)  # a default of a parameter cannot say what comes by another one
+    given, (axis, told) = wanted.gives_meshes, _main(wanted)
     spec = names.of("jax.sharding.PartitionSpec")
+    own_axis = not given and wanted.others(wanted.local_axes)
+    late = own_axis or wanted.with_mesh  # a default of a parameter cannot say what comes by another one
+    usual = "None" if late else f"{spec}({axis})"
+    said = {
+        "in_specs": "=" + usual if wanted.no_in_specs else "",
+        "out_specs": "=" + usual if wanted.no_out_specs else "",
+    }
+    said = {name: default for name, default in said.items() if getattr(wanted, f"with_{name}")}
     parameters = ["mapped", *(["mesh"] if given else [])]
-    parameters += [f"{name}={'None' if late else f'{spec}({axis})'}" for name in said]
-    parameters += [f"axis_name={axis}"] if late and several and not given else []
+    parameters += [f"{name}{default}" for name, default in sorted(said.items(), key=lambda one: bool(one[1]))]
+    parameters += [f"axis_name={axis}"] if own_axis else []
     parameters += ["mesh=None"] if wanted.with_mesh and not given else []
     yield f"def host_local({', '.join(parameters)}):"
     yield '    """Passes and returns the rows of this process, where there are several."""'
     if given:
         yield "    if not mesh.is_multi_process:"
         yield "        return mapped"
-    mesh = "get_mesh()" if not several else f"get_mesh({'axis_name' if late else axis})"
-    usual = f"{spec}(*mesh.axis_names)" if wanted.with_mesh else f"{spec}({'axis_name' if late and several else axis})"
-    yield from _host_local_call(names, wanted, mesh, usual, late=late)
+    mesh = f"get_mesh({'axis_name' if own_axis else told})"
+    usual = f"{spec}(*mesh.axis_names)" if wanted.with_mesh else f"{spec}({'axis_name' if own_axis else axis})"
+    open_ones = {name for name, default in said.items() if default == "=None"}
+    yield from _host_local_call(names, wanted, mesh, usual, open_ones)
 
 
-def _host_local_call(names: FileNames, wanted: Wanted, mesh: str, usual: str, *, late: bool) -> Iterator[str]:
-    """The function that host_local returns."""
+def _host_local_call(names: FileNames, wanted: Wanted, mesh: str, usual: str, late: Collection[str]) -> Iterator[str]:
+    """The function that host_local returns; `late` are the specs that a call may leave out until the mesh is known."""
     jax, multihost = names.of("jax"), names.of("jax.experimental.multihost_utils")
     given, kwargs = wanted.gives_meshes, ", **kwargs" if wanted.keywords else ""
     chosen = wanted.with_mesh and not given
@@ -233,7 +244,7 @@ def _host_local_call(names: FileNames, wanted: Wanted, mesh: str, usual: str, *,
         yield f"        mesh = {mesh}"
     own = "own" if chosen else "mesh"
     specs = {
-        name: (_or_usual(name, usual) if late else name) if is_said else usual
+        name: (_or_usual(name, usual) if name in late else name) if is_said else usual
         for name, is_said in (("in_specs", wanted.with_in_specs), ("out_specs", wanted.with_out_specs))
     }
     to_global = f"{multihost}.host_local_array_to_global_array"
@@ -285,34 +296,36 @@ def _host_local_rows(names: FileNames, wanted: Wanted, own: str, spec: str, call
 
 def _on_mesh(names: FileNames, wanted: Wanted) -> Iterator[str]:
     """What jit would refuse beside calls of the host, which pmap lays out itself: arrays of another mesh."""
-    yield from _putting(names, wanted, "on_mesh", "get_mesh($axis)", specs=wanted.put_specs)
+    axis, told = _main(wanted)
+    own_axis = wanted.others(wanted.put_axes)
+    specs = ("=None" if own_axis else "=$usual") if wanted.put_specs else ""
+    parameters = [*(["in_specs" + specs] if specs else []), *([f"axis_name={axis}"] if own_axis else [])]
+    mesh, usual = ("get_mesh(axis_name)", "axis_name") if own_axis else (f"get_mesh({told})", axis)
+    yield from _putting(names, wanted, "on_mesh", mesh, usual, parameters)
 
 
 def _on_rows(names: FileNames, wanted: Wanted) -> Iterator[str]:
-    given = "(args, kwargs)" if wanted.put_keywords else "args"
-    yield from _putting(names, wanted, "on_rows", f"mesh_of({given}, $axis)", specs=False)
+    given, (axis, told) = "(args, kwargs)" if wanted.put_keywords else "args", _main(wanted)
+    own_axis = wanted.others(wanted.put_axes)
+    more = ", axis_name" if own_axis else ", " * bool(told) + told
+    parameters = [f"axis_name={axis}"] if own_axis else []
+    usual = "axis_name" if own_axis else axis
+    yield from _putting(names, wanted, "on_rows", f"mesh_of({given}{more})", usual, parameters)
 
 
-def _putting(names: FileNames, wanted: Wanted, name: str, mesh: str, *, specs: bool) -> Iterator[str]:
+def _putting(
+    names: FileNames, wanted: Wanted, name: str, mesh: str, axis: str, parameters: Sequence[str]
+) -> Iterator[str]:
     jax, named, spec = names.of("jax"), names.of("jax.sharding.NamedSharding"), names.of("jax.sharding.PartitionSpec")
-    axis, parameter = _axis(wanted)
-    usual, mesh = (
-        f"{spec}({axis})",
-        mesh.replace(", $axis" if not parameter else "$axis", parameter).replace("$axis", ""),
-    )
-    parameters = ["mapped"]
-    if specs:
-        parameters.append("in_specs=None" if parameter else f"in_specs={usual}")
-    parameters += ["*", parameter] if parameter else []
-    kwargs = ", **kwargs" if wanted.put_keywords else ""
-    yield f"def {name}({', '.join(parameters)}):"
+    usual, kwargs = f"{spec}({axis})", ", **kwargs" if wanted.put_keywords else ""
+    yield f"def {name}({', '.join(['mapped', *parameters]).replace('$usual', usual)}):"
     yield '    """Brings arguments to the mesh before the map is compiled for it."""'
     yield ""
     yield f"    @{names.of('functools.wraps')}(mapped)"
     yield f"    def call(*args{kwargs}):"
     where = f"{named}({mesh}, {usual})"
-    if specs:
-        told = _or_usual("in_specs", usual) if parameter else "in_specs"
+    if any(one.startswith("in_specs") for one in parameters):
+        told = _or_usual("in_specs", usual) if "in_specs=None" in parameters else "in_specs"
         where = f"{jax}.tree.map({names.of('functools.partial')}({named}, {mesh}), {told})"
     yield f"        layout = {where}"
     if kwargs:

@@ -6,7 +6,8 @@ functions itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from jaxmigrate.migrate.homes import homes_of
 from jaxmigrate.migrate.names import FileNames
 from jaxmigrate.program.modules import Module, Project
 
-OTHERWISE = {"shard": ("to_mesh",)}  # what a function is called in files that have another one of its name
+OTHERWISE = {"shard": ("to_mesh",), "get_mesh": ("device_mesh",)}  # where a file has something else of that name
 NAMES = ("sharding", "device_mesh", "jax_sharding", "jaxmigrate_sharding")
 
 
@@ -25,10 +26,23 @@ class Location:
     module: str  # empty where it is the file itself
     path: Path | None = None
 
-    def name(self, function: str, names: FileNames) -> str:
-        """What the file calls one of the functions."""
-        proposals = (function, *OTHERWISE.get(function, ()))
-        return names.import_from(self.module, *proposals) if self.module else names.free(*proposals)
+    def name(self, function: str, called: str, names: FileNames) -> str:
+        """What the file calls one of the functions, which the module has by another name perhaps."""
+        if self.module:
+            return names.import_from(self.module, called, *OTHERWISE.get(function, ()))
+        return names.free(function, *OTHERWISE.get(function, ()))
+
+
+def names_of(functions: Collection[str], taken: Collection[str], text: str | None) -> dict[str, str]:
+    """What a module calls functions whose usual names its users have for others; as in its text, if it is there."""
+    found = {}
+    for function, others in OTHERWISE.items():
+        names = (function, *others)
+        defined = (name for name in names if text is not None and re.search(rf"^def {name}\(", text, re.MULTILINE))
+        chosen = next(defined, None) or next((name for name in names if name not in taken), function)
+        if function in functions and chosen != function:
+            found[function] = chosen
+    return found
 
 
 def locations(

@@ -37,7 +37,7 @@ HEAD = '"""The mesh of this program, and how its maps use it."""'
 FLAGS = (
     *("any_axis", "keywords", "with_scalars", "with_in_specs", "with_out_specs", "with_mesh", "without_mesh"),
     *("with_static", "with_axes", "with_replicated", "with_lower", "over_all", "per_device", "block_keywords"),
-    *("put_specs", "put_keywords", "local_static"),
+    *("put_specs", "put_keywords", "local_static", "no_in_specs", "no_out_specs"),
 )
 FEW = 2  # maps whose meshes are written out where they stand
 
@@ -46,8 +46,11 @@ FEW = 2  # maps whose meshes are written out where they stand
 class Wanted:
     """What the sites of one file, or of the files that share a module, ask of the functions there."""
 
-    axes: set[str] = field(default_factory=set)
+    axes: Counter[str] = field(default_factory=Counter)  # how often each is used
     any_axis: bool = False  # some axis is only known at run time
+    placed_axes: set[str] = field(default_factory=set)  # those that shard splits arrays along
+    local_axes: set[str] = field(default_factory=set)  # those of specs that host_local is told; empty where not known
+    put_axes: set[str] = field(default_factory=set)  # those of the meshes that on_mesh brings arguments to
     meshes: int = 0
     get_mesh: bool = False
     over_all: bool = False  # some mesh has the devices of all processes
@@ -56,6 +59,8 @@ class Wanted:
     local_static: bool = False  # some of them are static, and have no spec
     with_in_specs: bool = False  # some arguments of host_local are no stacked arrays
     with_out_specs: bool = False  # and some outputs
+    no_in_specs: bool = False  # some call of host_local says none of arguments
+    no_out_specs: bool = False  # and none of outputs
     with_mesh: bool = False  # some call of host_local gives the mesh of some devices
     without_mesh: bool = False  # and some call none
     with_lower: bool = False  # `.lower` of what stands around a map may be called
@@ -80,6 +85,7 @@ class Wanted:
     users: set[Module] = field(default_factory=set)  # files that make meshes
     all_names: set[str] = field(default_factory=set)  # the functions that some file uses
     rows: Counter[str] = field(default_factory=Counter)  # how often rows of a process become global, or the reverse
+    called: Mapping[str, str] = field(default_factory=dict)  # functions that have other names than usual
 
     @property
     def by_process(self) -> bool:
@@ -105,6 +111,22 @@ class Wanted:
         """The axis of all maps, where they have one in common."""
         return next(iter(self.axes)) if len(self.axes) == 1 and not self.any_axis else None
 
+    @property
+    def main_axis(self) -> str | None:
+        """The axis of most maps and arrays, which the functions are over unless they are told another one.
+
+        The name of the axis is nothing to arrays: on a mesh of the same devices along any other they lie alike.
+        """
+        return min(self.axes, key=lambda axis: (-self.axes[axis], axis)) if self.axes else None
+
+    def name(self, kind: str) -> str:
+        """What the module of the functions calls one of them."""
+        return self.called.get(kind, NAMES[kind])
+
+    def others(self, axes: Collection[str]) -> bool:
+        """Whether some axes are not the main one."""
+        return any(axis != self.main_axis for axis in axes)
+
     def devices(self, jax: str, *, own: bool) -> str:
         """The source of the devices that a mesh is of: all, those of this process, which are its own, or some."""
         if own and self.some is not None:
@@ -129,12 +151,13 @@ class Wanted:
 def together_wanted(ones: Sequence[Wanted]) -> Wanted:
     """What several files want of one module; what stands once for the whole program is the same in all."""
     found = replace(ones[0])
-    for name in ("axes", "weak", "users", "all_names", "beside"):
+    for name in ("placed_axes", "local_axes", "put_axes", "weak", "users", "all_names", "beside"):
         setattr(found, name, set().union(*(getattr(one, name) for one in ones)))
     for name in FLAGS:
         setattr(found, name, any(getattr(one, name) for one in ones))
     found.meshes = sum(one.meshes for one in ones)
     found.rows = sum((one.rows for one in ones), Counter())
+    found.axes = sum((one.axes for one in ones), Counter())
     found.needs = {module: needs for one in ones for module, needs in one.needs.items()}
     completed(found)
     return found
@@ -160,13 +183,13 @@ class Shared:
             return NAMES[kind]
         if kind not in self.called:
             assert self._place is not None
-            self.called[kind] = self._place.name(NAMES[kind], self._names)
+            self.called[kind] = self._place.name(NAMES[kind], self._wanted.name(kind), self._names)
         return self.called[kind]
 
     def call(self, kind: str, argument: str, axis: MapPlan) -> str:
-        """The source of a call; it names the axis where the project has several."""
+        """The source of a call; it names the axis where that is not the main one."""
         self._note(axis)
-        more = "" if self._wanted.one_axis is not None else ", $axis"
+        more = ", $axis" if self.is_other(axis.axis_name) else ""
         return f"{self.name(kind)}({argument}{more})"
 
     def mesh(self, plan: MapPlan) -> str:
@@ -181,7 +204,7 @@ class Shared:
             return self._wanted.mesh_text(self._names, "$axis", own=plan.own_devices)
         if self._wanted.own and not plan.own_devices:
             return self._wanted.mesh_text(self._names, "$axis", own=False)
-        made = f"{self.name('get_mesh')}({'' if self._wanted.one_axis is not None else '$axis'})"
+        made = f"{self.name('get_mesh')}({'$axis' if self.is_other(plan.axis_name) else ''})"
         return f"{made}.local_mesh" if plan.own_devices and self._wanted.over_all and self._wanted.several else made
 
     def rows(self, kind: str, *, is_short: bool) -> str:
@@ -196,15 +219,16 @@ class Shared:
         """The source of the number of some devices."""
         return some.count(self._names.of("jax"))
 
-    def note(self, axis: str) -> None:
-        """Says that an array is laid out over an axis."""
+    def note(self, axis: str, *, placed: bool = False) -> None:
+        """Says that an array is laid out over an axis; `placed`, that shard is told so."""
         if not self._final:
-            self._wanted.axes.add(axis)
+            self._wanted.axes[axis] += 1
+            if placed:
+                self._wanted.placed_axes.add(axis)
 
-    @property
-    def one_axis(self) -> bool:
-        """Whether all maps of the project have one axis in common, which nobody needs to name."""
-        return self._wanted.one_axis is not None
+    def is_other(self, axis: str) -> bool:
+        """Whether an axis, empty where it is not known, has to be named where a mesh is made."""
+        return axis != self._wanted.main_axis
 
     def uses(self, kind: str) -> bool:
         """Whether some file that shares a module with this one uses one of the functions."""
@@ -223,7 +247,7 @@ class Shared:
     def _note(self, plan: MapPlan) -> None:
         if not self._final:
             if plan.axis_name:
-                self._wanted.axes.add(plan.axis_name)
+                self._wanted.axes[plan.axis_name] += 1
             else:
                 self._wanted.any_axis = True
 
@@ -244,6 +268,8 @@ class Shared:
         """
         self._wanted.with_in_specs |= inputs
         self._wanted.with_out_specs |= outputs
+        self._wanted.no_in_specs |= not inputs
+        self._wanted.no_out_specs |= not outputs
         self._wanted.with_scalars |= scalars
         self._wanted.with_replicated |= replicated
 
@@ -252,8 +278,16 @@ class Shared:
         """Whether some call of host_local says of which outputs a process has its own rows: all that mix them do."""
         return self._final and self._wanted.with_out_specs
 
-    def needs_puts(self, *, specs: bool, keywords: bool) -> None:
-        """Says what on_mesh is told of arguments, and whether some are given by keyword."""
+    def tells_local(self, axis: str) -> None:
+        """Says that host_local is told specs over an axis."""
+        self._wanted.local_axes.add(axis)
+
+    def needs_puts(self, axis: str, *, specs: bool, keywords: bool) -> None:
+        """Says what on_mesh, or on_rows, is told of arguments over an axis, and whether some are given by keyword.
+
+        What a map that calls the host is given has to lie on its own mesh, with the axis of its name.
+        """
+        self._wanted.put_axes.add(axis)
         self._wanted.put_specs |= specs
         self._wanted.put_keywords |= keywords
 
@@ -329,8 +363,10 @@ def with_their_own(kinds: Iterable[str], wanted: Wanted) -> set[str]:
 def serves(text: str, wanted: Wanted) -> bool:
     """Whether a module that an earlier run wrote has all that is wanted of it now."""
     kinds = with_their_own({*wanted.all_names, *(("get_mesh",) if wanted.get_mesh else ())}, wanted)
-    defined = all(re.search(rf"^def {NAMES[kind]}\(", text, re.MULTILINE) for kind in kinds)
-    over = f'("{wanted.one_axis}",)' if wanted.one_axis is not None else "(axis_name,)"
+    defined = all(re.search(rf"^def {wanted.name(kind)}\(", text, re.MULTILINE) for kind in kinds)
+    main = wanted.main_axis
+    told = f'axis_name="{main}"' if main is not None else "axis_name"
+    over = f'("{wanted.one_axis}",)' if wanted.one_axis is not None else f"def {wanted.name('get_mesh')}({told})"
     is_over = text.startswith(HEAD) and over in text.replace("'", '"')
     return defined and is_over and _lies_so(text, kinds, wanted) and "map_stacked" not in kinds
 

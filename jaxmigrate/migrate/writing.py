@@ -39,7 +39,7 @@ from jaxmigrate.migrate.other_devices import uses_other_devices
 from jaxmigrate.migrate.repeated_maps import RepeatedMaps
 from jaxmigrate.migrate.runs_again import RunsAgain
 from jaxmigrate.migrate.shared_functions import definitions, sharing_module
-from jaxmigrate.migrate.shared_module import Location, locations
+from jaxmigrate.migrate.shared_module import Location, locations, names_of
 from jaxmigrate.migrate.sharing import (
     NAMES,
     Shared,
@@ -215,8 +215,8 @@ class ProjectWriter:
         groups: dict[Path, list[Module]] = {}
         for module, place in places.items():
             groups.setdefault(place.path or module.path, []).append(module)
-        for group in groups.values():
-            wanted = together_wanted([self.wanted[module] for module in group])
+        for path, group in groups.items():
+            wanted = self._together(group, self.project.text(path) if places[group[0]].path is not None else None)
             self.wanted |= dict.fromkeys(group, wanted)
         return places
 
@@ -230,7 +230,15 @@ class ProjectWriter:
         return {root: drops for root, drops in found.items() if all(module in given for module, _ in drops)}
 
     def _serves(self, text: str, users: Sequence[Module]) -> bool:
-        return serves(text, together_wanted([self.wanted[module] for module in users]))
+        return serves(text, self._together(users, text))
+
+    def _together(self, users: Sequence[Module], text: str | None) -> Wanted:
+        """What some files want of the one place of what they share, of which there may be the text already."""
+        wanted = together_wanted([self.wanted[module] for module in users])
+        if len(users) > 1:
+            taken = set().union(*(self._names[module].taken for module in users))
+            wanted.called = names_of(wanted.all_names | {"get_mesh"}, taken, text)
+        return wanted
 
     def _new_file(self, path: Path, kinds: Collection[str], users: list[Module]) -> NewFile:
         """The module of what some files share."""
@@ -307,7 +315,7 @@ class ProjectWriter:
         for site in self._under_aliases(work):
             self._write_map(work, site, writer)
         self._elsewhere += writer.elsewhere
-        self._write_alone(work, shared, names, quote)
+        self._write_alone(work, shared, names)
         self._arrays(work, names, shared, quote)
         self._stacked(work, kept, names, shared)
         if places is not None and not places[module].module:
@@ -487,16 +495,15 @@ class ProjectWriter:
 
     # arrays
 
-    def _write_alone(self, work: FileWork, shared: Shared, names: FileNames, quote: str) -> None:
+    def _write_alone(self, work: FileWork, shared: Shared, names: FileNames) -> None:
         """Arguments that one device holds go to all of them, as pmap sent them."""
         for site, argument in self._arguments_alone().get(work.module, ()):
             plan = self._plan(site)
             if plan is None or site.node in self._indirect or argument.node in self._everywhere:
                 continue
             self._everywhere.add(argument.node)
-            axis = "" if shared.one_axis else f", {quote}{plan.axis_name}{quote}"
             value = "$itself" if argument.is_array else "$jax.tree.map($numpy.asarray, $itself)"
-            text = f"{shared.name('shard')}({value}, $spec(){axis})"
+            text = f"{shared.name('shard')}({value}, $spec())"
             made = code(
                 text,
                 spec=names.of("jax.sharding.PartitionSpec"),

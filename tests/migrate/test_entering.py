@@ -87,7 +87,7 @@ def test_what_calls_give_and_take_agrees_bitwise_in_two_processes(tmp_path: Path
     after = fix_files({"program.py": PROGRAM}, "auto")["program.py"]
     assert "host_local(" not in after
     assert 'w = p_train(w, shard(batch, P("i")))' in after
-    assert "places = local_rows(places)" in after
+    assert "errors, places = local_rows((errors, places))" in after
     assert "lambda w, batch: " in after
     found = run(after, tmp_path)
     assert found == run(PROGRAM, tmp_path)
@@ -230,7 +230,7 @@ def test_a_state_that_goes_round_agrees_bitwise_in_two_processes(tmp_path: Path)
     after = fix_files({"program.py": STATES}, "auto")["program.py"]
     assert "jax.pmap" not in after
     assert "host_local(" not in after
-    assert "self.step(*global_rows((self.state, batch)))" in after
+    assert "self.step(global_rows(self.state), global_rows(batch))" in after
     found = run(after, tmp_path)
     assert found == run(STATES, tmp_path)
     assert found[0] != found[1]
@@ -266,7 +266,7 @@ def main():
 
 def test_weak_dtypes_of_what_stays_are_kept_by_one_process() -> None:
     after = fix_files({"main.py": WEAK}, "auto")["main.py"]
-    assert "p_step(*global_rows((state, held)))" in after
+    assert "p_step(global_rows(state), global_rows(held))" in after
     (found,) = run_here([Program("weak", {"main.py": WEAK}, {"main.py": after})], flags=UNOPTIMISED)
     assert found.verdict == "agrees", found.text
 

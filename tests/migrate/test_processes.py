@@ -401,7 +401,7 @@ def test_each_process_has_its_own_of_what_has_no_device_axis(tmp_path: Path) -> 
 
 def test_maps_that_call_the_host_take_rows_of_each_process(tmp_path: Path) -> None:
     after = fix_files({"program.py": HOST_CALLS}, "stacked")["program.py"]
-    assert "@functools.partial(on_mesh" in after
+    assert "@on_mesh" in after
     assert "in_shardings=(NamedSharding(" in after
     assert "is_leaf" not in after, "no argument is static"
     assert "shard_map_stacked" not in after

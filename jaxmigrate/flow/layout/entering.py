@@ -21,7 +21,6 @@ from jaxmigrate.program.syntax import has_stars
 
 FEW = 8  # calls of one map, which read better than a function around it
 LOOPS = ast.For | ast.AsyncFor | ast.While
-GIVEN, TAKEN = "given", "given and taken"  # forms of a call of which all arguments are given together
 STAGES = ("lower", "trace", "eval_shape")
 
 
@@ -115,9 +114,6 @@ class _Entering:
         taken = self._taken(call)
         if taken is None:
             return None
-        if not fresh and 1 < len(local) == len(node.args) and not (node.keywords or call.receiver):
-            of_call = any(choice.op.node is node for choice in taken)
-            return [self._op("kept", node, call.module, TAKEN if of_call else GIVEN), *([] if of_call else taken)]
         return [*(self._op("given" if fresh else "kept", place, call.module) for place in local.values()), *taken]
 
     def _padded(self, call: SiteCall) -> list[OpChoice] | None:
@@ -161,7 +157,9 @@ class _Entering:
         names = [target.elts[index] for index in local]
         if not all(isinstance(one, ast.Name) for one in names) or len({ast.unparse(one) for one in names}) < len(names):
             return None
-        return [self._op("taken", one, call.module) for one in names]
+        return [
+            self._op("taken", target if len(names) > 1 else names[0], call.module, ", ".join(map(ast.unparse, names)))
+        ]
 
     def _op(self, kind: Kind, node: ast.expr, module: Module, form: str = "") -> OpChoice:
         op = Op(kind, module, node, node, Group((kind, node)), form)
