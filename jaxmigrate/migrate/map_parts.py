@@ -151,6 +151,10 @@ class MapParts:
         local = self._host_local(plan, within, named)
         return within if local == "" and within != fun else local
 
+    def has_local(self, plan: MapPlan) -> bool:
+        """Whether something gives a map this process's rows, or it needs nothing."""
+        return self._host_local(plan, "", "", asked=True) is not None
+
     def brought(self, plan: MapPlan) -> MapPlan | None:
         """A map of which a function around it brings all arguments to the mesh; None where they are not all known."""
         kept = plan.has_own_mesh or plan.static or plan.has_parts or self.shared.own or plan.own_devices
@@ -181,7 +185,7 @@ class MapParts:
             return f"{name}({fun}{more})"
         return f"{self.names.of('functools.partial')}({name}{more})" if more else name
 
-    def _host_local(self, plan: MapPlan, fun: str, named: str) -> str | None:
+    def _host_local(self, plan: MapPlan, fun: str, named: str, *, asked: bool = False) -> str | None:
         if plan.own_devices or plan.at_calls:
             return ""
         if not (self.processes and any(self._is_local(a) or a.local_fields for a in plan.everything)):
@@ -191,6 +195,8 @@ class MapParts:
             return None
         if plan.choice is None and not all(a.split for a in plan.outputs):
             return None  # a process's own array, which what is the same on all devices is not
+        if asked:
+            return "host_local"
         name, more = self.shared.name("host_local"), self._local_specs(plan, named)
         inputs, outputs = ("**" in more or f"{one}=" in more for one in ("in_specs", "out_specs"))
         scalars = any(a.static or a.own or (plan.choice is None and not a.split) for a in plan.inputs)

@@ -153,7 +153,7 @@ class MapWriter:
         scope = self.module.table.scope_of[function]
         is_special = function.name.startswith("__") and function.name.endswith("__")
         inner = f"{function.name.strip('_') if is_special else function.name}_per_device"
-        if self.parts.local(plan) is None or (inner in self.parts.names.taken and inner not in self.methods):
+        if not self.parts.has_local(plan) or (inner in self.parts.names.taken and inner not in self.methods):
             return False
         body = self._body(plan) if not below else []
         found = self._enclosed(plan, function, inner, below=bool(below)) if body is not None else None
@@ -191,8 +191,7 @@ class MapWriter:
         if scope.kind == "class" or self.places.is_deferred(plan) or self.parts.asks(plan) or plan.by_name:
             return False
         body = self._body(plan)
-        local = self.parts.local(plan)
-        if body is None or local is None:
+        if body is None or not self.parts.has_local(plan):
             return False
         specs = self._specs_above(plan, function)
         common = self.above.common(plan, function) if not specs else ""
@@ -272,7 +271,7 @@ class MapWriter:
         if mapped is None or site.mapped is None or site.mapped.module is not self.module:
             return False
         plan = self._by_place(self._with_mesh(plan))
-        if self.parts.local(plan) is None:
+        if not self.parts.has_local(plan):
             return False
         own = plan.choice is None and (plan.by_name or plan.any_keywords)
         body = self._body(plan) if not own else None

@@ -10,6 +10,7 @@ from typing import cast
 
 from jaxmigrate.flow.layout import advice, mapped_bodies, results
 from jaxmigrate.flow.layout.aligned import aligned, marked
+from jaxmigrate.flow.layout.barriers import barriers
 from jaxmigrate.flow.layout.choices import Choice, Layouts, Name, OpChoice, Outputs, SiteChoice, Squeeze, of_parts
 from jaxmigrate.flow.layout.entering import entering
 from jaxmigrate.flow.layout.model import Op, Place
@@ -37,6 +38,7 @@ class Solution(Solver):
             layout = "stacked" if op.group.find() in over_all else self._layout(op.group)
             if layout is not None:
                 result.ops.append(self._op_choice(op, layout, over_all))
+        barriers(self, result)
         entered = entering(self, result) if self.facts.apart and self.facts.several else {}
         result.together = self._together(result, over_all, entered)
         result.ops += (op for ops in entered.values() for op in ops)
