@@ -38,12 +38,13 @@ from jaxmigrate.program.operations import (
 )
 from jaxmigrate.program.passing import passed_by
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.values import External
+from jaxmigrate.program.values import Application, External
 
 ARRAY_METHODS = frozenset({"astype", "dtype", "item", "mean", "sum", "tolist"})
 KEPT = ("jax.numpy.stack", "jax.numpy.broadcast_to", "jax.lax.broadcast")  # which keep weak types
 STACKS = "flax.training.common_utils.stack_forest"
 BROADCAST = "jaxline.utils.bcast_local_devices"
+COUNTS = {"jax.devices": "device_count", "jax.local_devices": "local_device_count"}
 CHANGES = {  # what a process has of an array to all of it, and the reverse
     "global_rows": "host_local_array_to_global_array",
     "local_rows": "global_array_to_host_local_array",
@@ -132,10 +133,29 @@ class ArrayWriter:
     def _stacked_part(self, choice: OpChoice, name: str, operand: str) -> str:
         """The source of an operation on a part that stays stacked."""
         if name not in choice.aligned:
-            return self._again(choice.op, operand)
+            return self._put_on_each(choice, operand) or self._again(choice.op, operand)
         if choice.op.kind == "first":
             return self._first_over_all(choice.op, operand, is_array=name in key_fields(self.resolver))
         return self.placed(self._again(choice.op, operand), "$P($axis)", choice.axis)
+
+    def _put_on_each(self, choice: OpChoice, operand: str) -> str:
+        """The source of a row for each device, where jax.device_put_replicated made them, on the mesh of all else.
+
+        With several processes a map takes the rows of each; empty there, and for other operations.
+        """
+        node = choice.op.node
+        if self.shared.several or not isinstance(node, ast.Call) or len(node.args) != 2:
+            return ""
+        if self.resolver.value(node.func, self.module) != External("jax.device_put_replicated"):
+            return ""
+        devices, numpy = node.args[1], self.names.of("jax.numpy")
+        value = self.resolver.value(devices, self.module)
+        made = value.callee if isinstance(value, Application) else None
+        plain = isinstance(devices, ast.Call) and not (devices.args or devices.keywords)
+        count = COUNTS.get(made.name) if plain and isinstance(made, External) else None
+        rows = f"{self._jax}.{count}()" if count else f"len({self.module.segment(devices)})"
+        each = f"lambda x: {numpy}.broadcast_to(x, ({rows}, *{numpy}.shape(x)))"
+        return self.placed(f"{self._jax}.tree.map({each}, {operand})", "$P($axis)", choice.axis)
 
     def _fetched(self, choice: OpChoice, text: str) -> str:
         """The source of a whole object on the host, where its parts are not all of this process."""

@@ -310,6 +310,11 @@ class Shared:
         return self._wanted.gives_meshes
 
     @property
+    def several(self) -> bool:
+        """Whether the program runs as several processes, as far as its files say."""
+        return self._wanted.several
+
+    @property
     def own(self) -> bool:
         """Whether all arrays of a process lie on its own devices."""
         return self._wanted.own

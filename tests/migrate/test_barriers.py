@@ -24,6 +24,10 @@ def total(x):
     return jax.lax.psum(x, "i")
 
 
+def waited(x):
+    return jax.pmap(lambda x: jax.lax.psum(x, "i"), "i")(x)
+
+
 def main():
     found = []
     n = jax.local_device_count()
@@ -31,38 +35,46 @@ def main():
     return found
 """
 
+SUM = "jax.pmap(lambda x: jax.lax.psum(x, 'i'), 'i')"
 KEPT = {
-    "multinerf": "x = jnp.ones([n])\n    x = jax.device_get(jax.pmap(lambda x: jax.lax.psum(x, 'i'), 'i')(x))\n    found.append(x)",
-    "in one": "found.append(np.asarray(jax.pmap(lambda x: jax.lax.psum(x, 'i'), 'i')(jnp.ones(jax.local_device_count()))))",
-    "waits": "jax.pmap(lambda x: jax.lax.psum(x, 'i'), 'i')(jnp.zeros((n,))).block_until_ready()",
+    "a name": f"x = jnp.ones([n])\n    x = jax.device_get({SUM}(x))\n    found.append(x)",
+    "in one": f"found.append(np.asarray({SUM}(jnp.ones(jax.local_device_count()))))",
+    "waits": f"{SUM}(jnp.zeros((n,))).block_until_ready()",
     "a function": "x = jnp.ones(n)\n    found.append(jax.device_get(jax.pmap(total, axis_name='i')(x)))",
-    "pmean": "x = jnp.full((n,), 0.1)\n    found.append(jax.device_get(jax.pmap(lambda y: jax.lax.pmean(y, axis_name='i'), 'i')(x)))",
+    "pmean": (
+        "x = jnp.full((n,), 0.1)\n    f = jax.pmap(lambda y: jax.lax.pmean(y, axis_name='i'), 'i')\n"
+        "    found.append(jax.device_get(f(x)))"
+    ),
     "a partial": (
         "x = jnp.ones(n, jnp.int32)\n    f = jax.pmap(functools.partial(jax.lax.pmax, axis_name='i'), axis_name='i')\n"
         "    found.append(np.asarray(f(x)))"
     ),
 }
 OTHERS = {
-    "rows of more": "x = jnp.ones((n, 2))\n    found.append(jax.device_get(jax.pmap(lambda x: jax.lax.psum(x, 'i'), 'i')(x)))",
-    "a sum of rows": "x = jnp.ones((n,))\n    found.append(jax.device_get(jax.pmap(lambda x: jax.lax.psum(x.sum(), 'i'), 'i')(x)))",
-    "other numbers": "x = jnp.arange(n)\n    found.append(jax.device_get(jax.pmap(lambda x: jax.lax.psum(x, 'i'), 'i')(x)))",
-    "scattered": (
+    "rows of more": f"x = jnp.ones((n, 2))\n    found.append(jax.device_get({SUM}(x)))",
+    "a sum of rows": (
+        "x = jnp.ones((n,))\n    f = jax.pmap(lambda x: jax.lax.psum(x.sum(), 'i'), 'i')\n"
+        "    found.append(jax.device_get(f(x)))"
+    ),
+    "other numbers": f"x = jnp.arange(n)\n    found.append(jax.device_get({SUM}(x)))",
+    "in groups": (
         "x = jnp.ones((n,))\n    g = [[0, 1], [2, 3], [4, 5], [6, 7]]\n"
-        "    found.append(jax.device_get(jax.pmap(lambda x: jax.lax.psum(x, 'i', axis_index_groups=g), 'i')(x)))"
+        "    f = jax.pmap(lambda x: jax.lax.psum(x, 'i', axis_index_groups=g), 'i')\n"
+        "    found.append(jax.device_get(f(x)))"
     ),
-    "written": (
-        "x = jnp.ones((n,)).at[2].set(5.0)\n"
-        "    found.append(jax.device_get(jax.pmap(lambda x: jax.lax.psum(x, 'i'), 'i')(x)))"
-    ),
+    "written": f"x = jnp.ones((n,)).at[2].set(5.0)\n    found.append(jax.device_get({SUM}(x)))",
+    "added to": f"x = jnp.ones((n,))\n    x += jnp.arange(n)\n    found.append(jax.device_get({SUM}(x)))",
     "twice": (
-        "f = jax.pmap(lambda x: jax.lax.psum(x, 'i'), 'i')\n    x = f(jnp.ones(n))\n"
+        f"f = {SUM}\n    x = f(jnp.ones(n))\n"
         "    found.append(jax.device_get(x))\n    found.append(jax.device_get(f(x)))"
     ),
     "to another": (
-        "x = jax.pmap(lambda x: jax.lax.psum(x, 'i'), 'i')(jnp.ones(n))\n"
-        "    y = jax.pmap(lambda x: x + jax.lax.axis_index('i'), 'i')(x)\n    found.append(jax.device_get(y))"
+        f"x = {SUM}(jnp.ones(n))\n    y = jax.pmap(lambda x: x + jax.lax.axis_index('i'), 'i')(x)\n"
+        "    found.append(jax.device_get(y))"
     ),
-    "first": "x = jax.pmap(lambda x: jax.lax.psum(x, 'i'), 'i')(jnp.ones(n))\n    found.append(np.asarray(x[0]))",
+    "first": f"x = {SUM}(jnp.ones(n))\n    found.append(np.asarray(x[0]))",
+    "its sum": f"x = {SUM}(jnp.ones(n))\n    found.append(np.asarray(x.sum()))",
+    "a parameter's": "found += [np.asarray(waited(jnp.ones(n))), np.asarray(waited(jnp.arange(n)))]",
 }
 
 
