@@ -47,6 +47,8 @@ RAISES_AS_SEVERAL = re.compile(
     r"^\s*(if\s+[\w.]*(process|host)_count\(\)\s*(>|!=)\s*1\s*:\s*raise\b|assert\s+[\w.]*(process|host)_count\(\)\s*==\s*1\b)",
     re.MULTILINE,
 )
+READS_WRAPPED = re.compile(r"""(?<!\bself)\.\s*__wrapped__\b|["']__wrapped__["']""")
+SETS_WRAPPED = re.compile(r"\s*(?:#|[\w.]+\.__wrapped__\s*=[^=])")
 ORDERED = re.compile(  # what gives devices their places, also by a library's function
     r"\b(axis_index\w*|all_gather\w*|all_to_all|ppermute|pshuffle|pswapaxes|psum_scatter|reduce_scatter"
     r"|bind_rng_to_host_device|process_allgather|kfac_jax|axis_context)\b"
@@ -111,6 +113,13 @@ def runs_as_several(text: str) -> bool:
     return GUARD_WORDS.search(text) is not None or OTHER_PROCESSES.search(text) is not None
 
 
+def reads_wrapped(text: str) -> bool:
+    """Whether a file reads what decorated functions are made of: to set it, or to write of it, is no such thing."""
+    if "__wrapped__" not in text:
+        return False
+    return any(READS_WRAPPED.search(line) and not SETS_WRAPPED.match(line) for line in text.splitlines())
+
+
 def surroundings(texts: Sequence[str]) -> Surroundings:
     """Reads the whole project's text for what the helper has to provide."""
     alone = _is_one_process(texts)
@@ -120,7 +129,7 @@ def surroundings(texts: Sequence[str]) -> Surroundings:
         several=not alone and any(map(runs_as_several, texts)),
         ordered=any(ORDERED.search(text) for text in texts),
         lower=any(LOWER_CALL.search(text) for text in texts),
-        wrapped=any("__wrapped__" in text for text in texts),
+        wrapped=any(map(reads_wrapped, texts)),
         words=frozenset(w for w in KEYWORDS if _is_passed(w, texts)),
     )
 

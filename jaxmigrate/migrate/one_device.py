@@ -17,7 +17,7 @@ from jaxmigrate.migrate.reads import Attribute, Key, Own, read_from, read_under
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once, once_each
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.scopes import FunctionNode, positional_names
+from jaxmigrate.program.scopes import FunctionNode, defaults_of, positional_names
 from jaxmigrate.program.sites import MappedSite, Reference
 from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Argument, External
@@ -90,6 +90,15 @@ def hides_arguments(site: MappedSite, resolver: Resolver) -> bool:
     return _uses_of_site(site, resolver).hidden
 
 
+def is_only_called(site: MappedSite, resolver: Resolver) -> bool:
+    """Whether what a site maps is called under every name that it goes by, and nothing else is done with it."""
+    parent = site.module.table.parents.get(site.node)
+    if isinstance(parent, Named) and len(parent.decorator_list) > 1:
+        return False  # which another decorator may look at
+    uses = _uses_of_site(site, resolver)
+    return not (uses.hidden or uses.is_read or uses.is_lost)
+
+
 def _uses_of_site(site: MappedSite, resolver: Resolver) -> _Uses:
     """Where what a site maps goes."""
     return _followed((site.node, site.module, 0, sys.maxsize), resolver)
@@ -133,13 +142,15 @@ class _Step(NamedTuple):
     """What becomes of an expression's value: the expressions that have it next, or names whose mentions do.
 
     With each is its module, None for a name, and by how much the level changes. `given` and `call`: what it is given
-    there at level 0, where it is a map, and by which call; `hidden`: it is not seen by whom.
+    there at level 0, where it is a map, and by which call; `hidden`: it is not seen by whom. `kept`: it is kept where
+    it may be found by other ways than its names.
     """
 
     following: Sequence[tuple[ast.expr, Module, int] | tuple[Key, None, int]]
     given: _Given | None = None
     call: ast.Call | None = None
     hidden: bool = False
+    kept: bool = False
 
 
 NOWHERE = _Step(())
@@ -178,6 +189,7 @@ class _Uses:
         self.given: list[_Given] = []
         self.calls: list[tuple[ast.Call, Module]] = []
         self.hidden = False
+        self.is_read = False  # in another way than to call it, or to hand it on
         self._walk = object()
         self._count = 0  # of the expressions and names that were come to, and of mentions that lead nowhere
         self._points = _points(resolver)
@@ -220,6 +232,7 @@ class _Uses:
             point.following = self._following(point)
         point.walk = self._walk
         self._count += 1 + point.idle
+        self.is_read |= not point.level and point.idle > 0
         return point.following
 
     def _following(self, point: _Point) -> Sequence[_Point]:
@@ -250,6 +263,7 @@ class _Uses:
         if step.call is not None:
             self.calls.append((step.call, cast("Module", point.module)))
         self.hidden |= step.hidden
+        self.is_read |= step is NOWHERE or step.kept
 
     def _step(self, node: ast.expr, module: Module) -> _Step:
         """What becomes of a node's value next."""
@@ -263,7 +277,9 @@ class _Uses:
             case ast.Assign() | ast.AnnAssign() | ast.NamedExpr():
                 targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
                 found = (one for target in targets for one in read_from(target, module, parent))
-                return _Step([(one, None, 0) for one in found])
+                return _Step([(one, None, 0) for one in found], kept=any(map(self._keeps, targets)))
+            case ast.FunctionDef() | ast.AsyncFunctionDef() if node not in parent.decorator_list:
+                return _Step([(one, None, 0) for one in _defaulted(node, parent, module)])
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 return _Step([(read_under(parent.name, parent, module), None, 0)])
             case ast.Return() | ast.Lambda():
@@ -271,6 +287,13 @@ class _Uses:
             case _ if isinstance(parent, DISPLAYS):
                 return _Step([(cast("ast.expr", parent), module, 0)])
         return NOWHERE
+
+    def _keeps(self, target: ast.expr) -> bool:
+        """Whether what is assigned to a target is found by a key, by code that asks for an attribute, or unpacked."""
+        if isinstance(target, ast.Attribute):
+            quoted = (f'"{target.attr}"', f"'{target.attr}'")
+            return any(one in module.text for module in self.resolver.project.program for one in quoted)
+        return not isinstance(target, ast.Name)
 
     def _passed_on(self, node: ast.expr, call: ast.Call, module: Module) -> _Step:
         """What becomes of an argument: what the call gives, and a parameter."""
@@ -365,6 +388,14 @@ class _Uses:
         if name in TAKES_ONE or any(isinstance(a, ast.Lambda) and _is_first(a.body) for a in call.args):
             return True
         return _takes_one_slice(name, self.resolver)
+
+
+def _defaulted(node: ast.expr, function: Named, module: Module) -> Iterator[Key]:
+    """The parameters that have an expression for their default."""
+    own = module.table.own_scope.get(function)
+    for name, default in defaults_of(function.args):
+        if default is node and own is not None:
+            yield Own(name, own, module)
 
 
 @once

@@ -34,7 +34,7 @@ from jaxmigrate.migrate.maps import MapPlan
 from jaxmigrate.migrate.names import FileNames
 from jaxmigrate.migrate.names_above import NamesAbove
 from jaxmigrate.migrate.nested_code import inner_axis_lines, inside_lines, inside_names, nested_lines
-from jaxmigrate.migrate.one_device import Alone, arguments_alone
+from jaxmigrate.migrate.one_device import Alone, arguments_alone, is_only_called
 from jaxmigrate.migrate.other_devices import uses_other_devices
 from jaxmigrate.migrate.repeated_maps import RepeatedMaps
 from jaxmigrate.migrate.runs_again import RunsAgain
@@ -352,16 +352,20 @@ class ProjectWriter:
     def _write_map(self, work: FileWork, site: MappedSite, writer: MapWriter) -> bool:
         """Writes one site, which may stand under an alias with others that are not."""
         plan = self._plan(site)
-        if plan is not None and not self.around.wrapped and writer.write(plan):
+        if plan is not None and not self._may_be_unwrapped(site) and writer.write(plan):
             work.direct.add(site.node)
             return True
         if self._choice(site) is not None:
             work.failed[site.node] = self._unwritten(site)
         return False
 
+    def _may_be_unwrapped(self, site: MappedSite) -> bool:
+        """Whether the project may read `__wrapped__` of a map."""
+        return self.around.wrapped and not is_only_called(site, self.resolver)
+
     def _unwritten(self, site: MappedSite) -> Reason:
         """Why a map of global arrays has no form where a site stands."""
-        if self.around.wrapped:
+        if self._may_be_unwrapped(site):
             return Stacked.MAP_STAYS.reason("the project reads `__wrapped__`, perhaps of what it maps")
         if uses_other_devices(site.module, self.resolver):
             return Stacked.MAP_STAYS.reason("the program chooses among devices, or orders them")

@@ -134,7 +134,10 @@ print(jax_utils.unreplicate(w))
 @pytest.mark.parametrize(
     ("more", "reason"),
     [
-        ("print(step.__wrapped__)\n", "the project reads `__wrapped__`, perhaps of what it maps"),
+        (
+            "steps = {}\nsteps['a'] = p_step\nprint(step.__wrapped__)\n",
+            "the project reads `__wrapped__`, perhaps of what it maps",
+        ),
         (
             "def back(x):\n    return jax.device_put(x, jax.devices()[::-1][0])\n",
             "the program chooses among devices, or orders them",
