@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 from jaxmigrate.program.modules import Module, Project
-from jaxmigrate.program.scopes import Scope
+from jaxmigrate.program.scopes import Scope, walk
 from jaxmigrate.program.syntax import last_name
 
 COUNTS = re.compile(
@@ -33,7 +33,9 @@ def may_be_fewer(module: Module, but: Collection[ast.AST] = ()) -> bool:
     if "device" not in module.text:
         return False
     parts = (node for node in _candidates(module) if node not in but and _is_part(node))
-    return any(not _is_shown(node, module) for node in parts) or any(_changes_count(scope) for scope in _scopes(module))
+    if any(not _is_shown(node, module) for node in parts):
+        return True
+    return any(_changes_count(scope) for scope in _scopes(module)) or _maps_where_enough(module)
 
 
 def imports_part(module: Module, project: Project) -> bool:
@@ -64,6 +66,28 @@ def _is_part(node: ast.AST) -> bool:
             return _is_count(left)
         case ast.Call(func=ast.Name(id="min"), args=args):
             return any(map(_is_count, args))
+    return False
+
+
+def _maps_where_enough(module: Module) -> bool:
+    """Whether something is mapped where there are as many devices as it has rows, or more."""
+    tests = (n for n in module.nodes if isinstance(n, ast.If | ast.IfExp) and _asks_for_enough(n.test, module))
+    return any(isinstance(one, ast.Name | ast.Attribute) and last_name(one) == "pmap" for n in tests for one in walk(n))
+
+
+def _asks_for_enough(test: ast.expr, module: Module) -> bool:
+    """Whether a test compares the number of devices with one that is not written there, by a name or itself."""
+    for node in walk(test):
+        match node:
+            case ast.Name(id=name):
+                scope = module.table.scope_of[node].lookup(name)
+                bound = scope.bindings[name] if scope is not None else ()
+                if any(isinstance(b.value, ast.Compare) and _asks_for_enough(b.value, module) for b in bound):
+                    return True
+            case ast.Compare(left=left, ops=[ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE()], comparators=[right]):
+                for one, other in ((left, right), (right, left)):
+                    if _is_count(one) and not isinstance(other, ast.Constant) and not _is_count(other):
+                        return True
     return False
 
 

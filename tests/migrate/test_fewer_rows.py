@@ -31,3 +31,37 @@ def test_some_rows(body: str) -> None:
     files = {one: {"main.py": PROGRAM.replace("BODY", body).replace("SOME", one)} for one in some}
     found = run([Program(name, before, {**before, **fix_files(before, "auto")}) for name, before in files.items()])
     assert {one.name: one.text for one in found if one.verdict != "agrees"} == {}
+
+
+CHAINS = """import jax
+import jax.numpy as jnp
+import numpy as np
+
+N = jax.local_device_count()
+
+def run(fn, keys):
+    chains = int(keys.shape[0])
+    if TEST:
+        return jax.pmap(fn)(keys)
+    return jax.vmap(fn)(keys)
+
+def main():
+    keys = np.arange(2.0 * N, dtype=np.float32).reshape(N, 2)
+    return [np.asarray(run(lambda k: jnp.sin(k).sum(), keys[:n])) for n in (2, N)]
+"""
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "jax.local_device_count() >= chains",
+        "enough",
+        "chains <= jax.device_count()",
+        "1 < chains and not len(jax.devices()) < chains",
+    ],
+)
+def test_as_many_devices_as_there_are_rows(test: str) -> None:
+    enough = "    enough = jax.local_device_count() >= chains\n" if test == "enough" else ""
+    before = {"main.py": CHAINS.replace("    if TEST", f"{enough}    if {test}")}
+    (found,) = run([Program(test, before, fix_files(before, "auto"))])
+    assert (found.verdict, found.text) == ("agrees", "")
