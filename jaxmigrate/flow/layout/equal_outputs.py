@@ -12,8 +12,9 @@ from jaxmigrate.flow.layout.values import Group
 from jaxmigrate.flow.variance import AbstractValue, Level
 from jaxmigrate.flow.variance.lattice import EQUAL, OTHERS, Cause, Fields, field_of
 from jaxmigrate.flow.variance.lattice import replace as replace_var
+from jaxmigrate.program.sites import axis_of
 from jaxmigrate.program.trust import Assumption
-from jaxmigrate.program.values import Function
+from jaxmigrate.program.values import Function, Member, Partial, Unknown
 
 LONGEST_NAME = 40  # of what stands in a reason
 
@@ -41,6 +42,8 @@ class EqualOutputs(Groups):
             return EQUAL, (self._stored(part.cause, node, index),)
         if self._is_initialized(node, index):
             return EQUAL, (self._initialized(node, index),)
+        if self._is_stepped_unseen(node, index):
+            return EQUAL, (self._initialized(node, index, "keeps its state the same on every device"),)
         if self._is_carried(node, index):
             return self._kept_equal(part, trusted, node, index)
         doubts = {
@@ -61,10 +64,32 @@ class EqualOutputs(Groups):
 
         A step that sums what its devices found is there to keep such a state the same on all of them.
         """
+        return node in self.it.assumed.reducing and self._comes_back(node, index)
+
+    def _comes_back(self, node: ast.expr, index: int) -> bool:
+        """Whether an output is a training state by its name, which the map gets back."""
         output = self._outputs(node)[index]
-        if output is None or node not in self.it.assumed.reducing:
+        return output is not None and any(self._is_in(node, at, output) for at in presuming.states(self.it, node))
+
+    def _is_stepped_unseen(self, node: ast.expr, index: int) -> bool:
+        """Whether an output is a training state that a step out of sight was given, along the axis of the map.
+
+        The program makes it equal on all devices, and takes one of its slices for all of it.
+        """
+        output = self._outputs(node)[index]
+        if (
+            output is None
+            or not {"replicate", "first"} <= self.kinds_of(output.find())
+            or not self._comes_back(node, index)
+        ):
             return False
-        return any(self._is_in(node, at, output) for at in presuming.states(self.it, node))
+        if axis_of(self.it.sites[node], self.it.resolver) is None:
+            return False
+        function = results.only_value(self.it, node)
+        function = function.callee if isinstance(function, Partial) else function
+        if isinstance(function, Function):
+            return presuming.steps_unseen(self.it, function, self.places[node][index])
+        return isinstance(function, Member | Unknown)
 
     def _is_in(self, node: ast.expr, at: tuple[int, ...], group: Group) -> bool:
         """Whether an argument, or a part of one, is an array of a group, or has one among its parts."""

@@ -15,16 +15,17 @@ from collections.abc import Iterator, Sequence
 from jaxmigrate.flow.layout import classes, mapped_bodies, phased_attributes, transient_attributes
 from jaxmigrate.flow.layout.choices import Layouts, SiteChoice
 from jaxmigrate.flow.layout.interpreter import Interpreter
-from jaxmigrate.flow.layout.model import SiteCall
+from jaxmigrate.flow.layout.model import Place, SiteCall
 from jaxmigrate.flow.layout.observing import site_of, spot_of
 from jaxmigrate.flow.layout.site_facts import SiteFacts
 from jaxmigrate.flow.layout.values import is_tracked
+from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.observed import Making, Observed, Site, Spot
 from jaxmigrate.program.once import once
 from jaxmigrate.program.scopes import Binding
-from jaxmigrate.program.values import Class, External, Function
+from jaxmigrate.program.values import Class, External, Function, Member, Unknown
 
 BATCH = re.compile(
     r"(?:^|_)(?:atoms|audio|batch|batches|batched|captions?|coordinates|coords|crops|data|dataset|documents?|electrons?|"
@@ -141,6 +142,36 @@ def states(it: Interpreter, site: ast.expr) -> dict[tuple[int, ...], bool]:
                 said = [((i, part), [_name_of(element)]) for part, element in enumerate(place.elts)]
             found |= {at: any(map(is_learned, names)) for at, names in said if _way_of(names) == "replicate"}
     return found
+
+
+def steps_unseen(it: Interpreter, function: Function, place: Place) -> bool:
+    """Whether a function gives, at a place of its result, what a method out of sight makes of a training state."""
+    values = [_part(one, place) for one in returned_by(function.node)]
+    return bool(values) and all(one is not None and _is_step(it, one, function.module) for one in values)
+
+
+def _part(returned: ast.expr | None, place: Place) -> ast.expr | None:
+    """What stands at a place of what is returned, where that is written as a tuple."""
+    if not isinstance(returned, ast.Tuple) or len(place) != 1 or not isinstance(place[0], int):
+        return returned if place in ((), (0,)) else None
+    return returned.elts[place[0]] if place[0] < len(returned.elts) else None
+
+
+def _is_step(it: Interpreter, node: ast.expr, module: Module) -> bool:
+    """Whether a value is what such a call gives: `agent.train(state, batch)`, or the state that it gives first."""
+    if isinstance(node, ast.Name):
+        bindings = it.resolver.bindings_at(node, module)
+        made = [(one.value, one.path) for one in bindings if one.kind != "param"]  # as it was given, it is equal
+        named = STATE.search(_name_of(node)) is not None and not OWN.search(_name_of(node))
+        return (
+            named
+            and bool(made)
+            and all(value is not None and path in ((), (0,)) and _is_step(it, value, module) for value, path in made)
+        )
+    if not isinstance(node, ast.Call) or not isinstance(it.resolver.value(node.func, module), Member | Unknown):
+        return False
+    given = [_name_of(one) for one in (*node.args, *(keyword.value for keyword in node.keywords))]
+    return any(STATE.search(name) and not OWN.search(name) for name in given)
 
 
 def _way(it: Interpreter, call: SiteCall, index: int, place: ast.expr) -> str:
