@@ -114,7 +114,7 @@ def _attribute(owner: ast.expr, name: str, module: Module, resolver: Resolver) -
     cls = value.cls if isinstance(value, Instance) else value
     line = resolver.lineage(cls) if isinstance(cls, Class) else []
     bound = [(one.module, found) for one in line if (found := one.module.table.own_scope[one.node].bindings.get(name))]
-    own = isinstance(value, Class) or (isinstance(cls, Class) and not resolver.is_assigned(cls, name))
+    own = isinstance(value, Class) or (isinstance(cls, Class) and not resolver.attributes.is_assigned(cls, name))
     return _follow(bound[0][1], bound[0][0], resolver) if bound and own else None
 
 

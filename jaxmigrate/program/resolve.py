@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 from typing import cast
 
 from jaxmigrate.program.arguments import call_arguments
-from jaxmigrate.program.attribute_stores import set_by_name, stored_attributes, stored_value
-from jaxmigrate.program.combined import PARTIALS, bind, canonical, distinct, gives_function, is_transparent, partial_of
+from jaxmigrate.program.attribute_values import AttributeValues
+from jaxmigrate.program.combined import PARTIALS, canonical, distinct, gives_function, is_transparent, partial_of
 from jaxmigrate.program.displays import put_together
 from jaxmigrate.program.functions import is_classmethod, is_static, returned_by
 from jaxmigrate.program.library import named
@@ -21,7 +20,7 @@ from jaxmigrate.program.literals import literal_of
 from jaxmigrate.program.modules import ALWAYS_EXTERNAL, Module, Project
 from jaxmigrate.program.only_read import is_only_read
 from jaxmigrate.program.order import outlasting, reaching
-from jaxmigrate.program.scopes import Attribute, Binding, FunctionNode, Scope, all_parameters
+from jaxmigrate.program.scopes import Binding, FunctionNode, Scope, all_parameters
 from jaxmigrate.program.star_imports import star_homes, stars
 from jaxmigrate.program.values import (
     UNKNOWN,
@@ -43,7 +42,6 @@ from jaxmigrate.program.values import (
 
 CURRIED = named("curried")
 TYPED = named("named-type")
-OF_THE_CLASS = (External("typing.ClassVar"),)
 ENUMERATIONS = (External("enum.Enum"), External("enum.StrEnum"))
 
 
@@ -63,8 +61,8 @@ class Resolver:
         self._between: dict[tuple[Module, str], list[ast.stmt] | None] = {}
         self.names: dict[str, frozenset[str]] = {}
         self._only_read: dict[object, bool] = {}
-        self._odd: dict[str, bool] = {}
-        self._attributes: dict[str, list[tuple[Attribute, Module]]] = {}
+        self.attributes = AttributeValues(self)
+        self._lines: dict[Class, list[Class]] = {}
         self.kept: dict[object, object] = {}  # by `once`, which alone looks into it
 
     # Expressions
@@ -121,7 +119,11 @@ class Resolver:
     def _read_attribute(self, node: ast.Attribute, module: Module) -> Iterable[Value]:
         if node.attr == "value" and isinstance(node.value, ast.Attribute) and self._is_member(node.value, module):
             return self.values(node.value, module)
-        found = [v for owner in self.values(node.value, module) for v in self.attribute(owner, node.attr)]
+        derived = isinstance(node.value, ast.Name) and any(
+            one.kind == "param" for one in self._bindings_of(node.value, module)
+        )
+        owners = self.values(node.value, module)
+        found = [v for owner in owners for v in self.attribute(owner, node.attr, derived=derived)]
         return [self._in_folder(v, module) if isinstance(v, External) else v for v in found]
 
     def _in_folder(self, value: External, module: Module) -> Value:
@@ -195,6 +197,9 @@ class Resolver:
                 return node if bindings[0].path else bindings[0].value
         return node
 
+    def _bindings_of(self, name: ast.Name, module: Module) -> list[Binding]:
+        return self.bindings(name.id, module.table.scope_of[name])
+
     @staticmethod
     def bindings(name: str, scope: Scope) -> list[Binding]:
         """The bindings that `name` can have, seen from `scope`; empty for builtins and star imports."""
@@ -224,6 +229,7 @@ class Resolver:
                 [
                     *(v for binding in bindings for v in self.binding_values(binding, module)),
                     *(v for one in self._homes_below(name, bindings, module) for v in self._of_module(name, one)),
+                    *self.attributes.of_variable(bindings, name, module),
                 ]
             )
         finally:
@@ -402,8 +408,11 @@ class Resolver:
 
     # Attributes
 
-    def attribute(self, owner: Value, name: str) -> Values:
-        """What `owner.name` can stand for; nothing where the owner is None, which has no such attribute."""
+    def attribute(self, owner: Value, name: str, *, derived: bool = False) -> Values:
+        """What `owner.name` can stand for; nothing where the owner is None, which has no such attribute.
+
+        `derived`: where the owner is a class, it may be one derived from that.
+        """
         match owner:
             case Constant(value=None):
                 return ()
@@ -412,90 +421,12 @@ class Resolver:
             case ModuleValue(module=module):
                 return self.module_attribute(module, name)
             case Class():
-                return self._class_attribute(owner, name, owner) or (Member(owner, name),)
-            case Instance(cls=cls):
-                return self._instance_attribute(owner, cls, name) or (Member(owner, name),)
+                return self.attributes.of_class(owner, name, owner, derived=derived) or (Member(owner, name),)
+            case Instance():
+                return self.attributes.of_instance(owner, name) or (Member(owner, name),)
             case Unknown():
                 return (UNKNOWN,)
         return (Member(owner, name),)
-
-    def _instance_attribute(self, owner: Instance, cls: Class, name: str) -> Values:
-        assigned = [v for c in self.lineage(cls) for v in self._assigned_attribute(c, name)]
-        return distinct([*self._class_attribute(cls, name, owner), *assigned])
-
-    def is_assigned(self, cls: Class, name: str) -> bool:
-        """Whether methods of a class, or of its bases in the project, assign an attribute of its instances."""
-        return any(attribute.attr == name for one in self.lineage(cls) for attribute in one.module.table.attributes)
-
-    def _assigned_attribute(self, cls: Class, name: str) -> Iterator[Value]:
-        """What assignments give an attribute of the objects of a class; UNKNOWN too where it may get another."""
-        found = False
-        for attribute, module in self._set(cls, name):
-            target = attribute.target
-            owners = self.name_values(target.id, attribute.scope, module) if isinstance(target, ast.Name) else ()
-            if any(isinstance(one, Instance) and one.cls == cls for one in owners):
-                found = True
-                yield from self.values(attribute.value, module)
-        if found and not self.defaults_hold and (name in self.set_by_name or self._is_set_oddly(name)):
-            yield UNKNOWN
-
-    def _set(self, cls: Class, name: str) -> Iterator[tuple[Attribute, Module]]:
-        """The assignments to attributes of a name: in the file of a class and, to be sure of all, in others."""
-        yield from ((own, cls.module) for own in cls.module.table.attributes if own.attr == name)
-        if not self.defaults_hold:
-            yield from ((own, module) for own, module in self._set_elsewhere(name) if module is not cls.module)
-
-    @cached_property
-    def set_by_name(self) -> frozenset[str]:
-        """The names of attributes that the program sets as texts; with "" where some are only known when it runs."""
-        return set_by_name(self.project.program)
-
-    def _is_set_oddly(self, name: str) -> bool:
-        """Whether some attribute of a name is set by a loop or an unpacking, or is that of a function's parameter."""
-        if name not in self._odd:
-            self._odd[name] = False
-            modules = [one for one in self.project.program if f".{name}" in one.text]
-            stores = [(target, one) for one in modules for target in stored_attributes(one).get(name, ())]
-            self._odd[name] = any(
-                stored_value(one, where) is None or self._is_given(one, where) for one, where in stores
-            )
-        return self._odd[name]
-
-    @staticmethod
-    def _is_given(target: ast.Attribute, module: Module) -> bool:
-        """Whether the object whose attribute is set is a parameter, and not the method's own object."""
-        if not isinstance(target.value, ast.Name):
-            return False
-        scope = module.table.scope_of.get(target.value)
-        holder = scope.lookup(target.value.id) if scope is not None else None
-        bindings = holder.bindings[target.value.id] if holder is not None else []
-        return target.value.id != "self" and any(one.kind == "param" for one in bindings)
-
-    def _set_elsewhere(self, name: str) -> list[tuple[Attribute, Module]]:
-        """What the program's modules assign to attributes of a name: `config.prepare = scaled`."""
-        if name not in self._attributes:
-            modules = (one for one in self.project.program if f".{name}" in one.text)
-            found = [(own, one) for one in modules for own in one.table.attributes if own.attr == name]
-            self._attributes[name] = found
-        return self._attributes[name]
-
-    def _class_attribute(self, cls: Class, name: str, receiver: Instance | Class) -> Values:
-        for holder in self.lineage(cls):
-            scope = holder.module.table.own_scope[holder.node]
-            if name not in scope.bindings:
-                continue
-            found = self.name_values(name, scope, holder.module)
-            if any(self._is_field(b.node, holder.module) for b in scope.bindings[name]):
-                return (*found, UNKNOWN)
-            return tuple(bind(v, receiver) for v in found)
-        return ()
-
-    def _is_field(self, node: ast.AST, module: Module) -> bool:
-        """Whether a line of a class declares what each object can have another value of, no `ClassVar`."""
-        if not isinstance(node, ast.AnnAssign):
-            return False
-        stated = node.annotation.value if isinstance(node.annotation, ast.Subscript) else node.annotation
-        return self.value(stated, module) not in OF_THE_CLASS
 
     def _is_member(self, member: ast.Attribute, module: Module) -> bool:
         """Whether an attribute is a member of an enumeration of the project that makes no values of its own."""
@@ -507,15 +438,17 @@ class Resolver:
 
     def lineage(self, cls: Class) -> list[Class]:
         """The class and its bases that the project holds, nearest first."""
-        line: list[Class] = []
-        pending = [cls]
-        while pending:
-            current = pending.pop(0)
-            if current not in line:
-                line.append(current)
-                bases = [v for base in current.node.bases for v in self._base(base, current.module)]
-                pending.extend(base for base in bases if isinstance(base, Class))
-        return line
+        if cls not in self._lines:
+            line: list[Class] = []
+            pending = [cls]
+            while pending:
+                current = pending.pop(0)
+                if current not in line:
+                    line.append(current)
+                    bases = [v for base in current.node.bases for v in self._base(base, current.module)]
+                    pending.extend(base for base in bases if isinstance(base, Class))
+            self._lines[cls] = line
+        return self._lines[cls]
 
     def _base(self, node: ast.expr, module: Module) -> Values:
         """What a base of a class stands for: of `Queue[Item]` the generic class, where it gives itself."""

@@ -167,7 +167,11 @@ def of_object(
     if isinstance(result, Nothing) and not class_index.is_assigned(it, name):
         return PLAIN
     it.note_bound(result)
-    return result
+    owner = cls if of_class else Instance(cls)
+    unseen = isinstance(result, Func) and it.resolver.attributes.is_set_unseen(
+        owner, name, methods=isinstance(given, Nothing)
+    )
+    return it.join(result, PLAIN, node, frame.module) if unseen else result
 
 
 def _decided(it: Interpreter, frame: Frame, test: ast.expr, constructor: Function) -> bool | None:

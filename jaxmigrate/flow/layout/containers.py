@@ -71,7 +71,7 @@ def _of_list(it: Interpreter, owner: Seq, name: str, given: Given, node: ast.exp
             it.fill(box, projections.element(it, values[0], node, frame), node, frame.module)
             return NONE
         case (("pop" | "popleft" | "get" | "__next__"), _):
-            return box.element
+            return projections.held(it, box, box.element, node, frame)
         case (("copy" | "__iter__"), 0):
             return owner
         case (("clear" | "reverse" | "close"), 0):
@@ -112,7 +112,7 @@ def _of_dict(  # noqa: C901 - one case a method
                 found = it.join(found, default, node, frame.module)
                 if name == "setdefault":
                     it.fill(box, default, node, frame.module, key.value if known else None)  # type: ignore[union-attr]
-            return found
+            return projections.held(it, box, found, node, frame)
         case "update":
             for value in values:
                 if isinstance(value, Dct):

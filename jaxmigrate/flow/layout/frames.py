@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from jaxmigrate.flow.layout import module_names, module_variables
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame
-from jaxmigrate.flow.layout.values import NOTHING, PLAIN, Abstract, Ext, func, groups_in, same
+from jaxmigrate.flow.layout.values import NOTHING, PLAIN, Abstract, Ext, Func, func, groups_in, same
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
 from jaxmigrate.program.scopes import Scope
@@ -73,6 +73,8 @@ def load_name(it: Interpreter, name: str, node: ast.expr, frame: Frame) -> Abstr
         if holder is frame.scope and module_names.is_late(scope, frame.module):  # by then it may hold something else
             later = it.settle(it.load(("variable", holder.node, name)), node, frame.module)
             value = it.join(it.settle(value, node, frame.module), later, node, frame.module)
+        if isinstance(value, Func) and holder and module_variables.is_set_by_name(it, name, frame.module, holder):
+            value = it.join(value, PLAIN, node, frame.module)
         return it.settle(value, node, frame.module)
     if holder is None:
         sources = module_variables.star_sources(it, frame.module)
@@ -84,6 +86,8 @@ def load_name(it: Interpreter, name: str, node: ast.expr, frame: Frame) -> Abstr
     if holder.node is frame.scope.node and not _is_rebound(it, ("variable", holder.node, name)):
         return NOTHING  # not assigned on this way
     value = it.settle(it.load(("variable", holder.node, name)), node, frame.module)
+    if isinstance(value, Func) and module_variables.is_set_by_name(it, name, frame.module, holder):
+        value = it.join(value, PLAIN, node, frame.module)
     return PLAIN if it.final and value == NOTHING else value
 
 

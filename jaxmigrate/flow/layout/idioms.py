@@ -8,7 +8,6 @@ from typing import Literal
 from jaxmigrate.flow.layout import identities, some_devices
 from jaxmigrate.flow.layout.functions import is_generator, only_parameter, single_return
 from jaxmigrate.flow.layout.given_devices import GivenDevices
-from jaxmigrate.flow.layout.lasting import Lasting
 from jaxmigrate.flow.layout.named_counts import NamedCounts
 from jaxmigrate.flow.layout.raw_keys import rank_of_keys
 from jaxmigrate.flow.layout.shape_texts import (
@@ -124,7 +123,6 @@ class Idioms:
         self.resolver = resolver
         self.trust = trust if trust is not None else Trust()
         self.counts = COUNTS
-        self._lasting = Lasting(resolver, self._is_certain_count)
         self.given = GivenDevices(resolver, self.is_count)
 
     def external(self, node: ast.expr, module: Module) -> str:
@@ -156,8 +154,7 @@ class Idioms:
         given = [v for one in values for v in (callers.passed(one) if isinstance(one, Parameter) else (one,))]
         sizes = [one for one in given if one != Constant(None)]
         is_name = isinstance(node, ast.Name | ast.Attribute)  # a number that is written out may be any size
-        alike = bool(sizes) and all((is_name and self._is_their_number(one)) or self._counts(one) for one in sizes)
-        return alike and self._lasting.lasts(node, module)
+        return bool(sizes) and all((is_name and self._is_their_number(one)) or self._counts(one) for one in sizes)
 
     def _is_their_number(self, value: Value) -> bool:
         """Whether a value is the number of the devices that all maps are given, as far as their list shows it."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.values import PLAIN, Abstract, Ext, Func, Mod, func
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.scopes import Scope
 from jaxmigrate.program.star_imports import star_homes
 from jaxmigrate.program.values import Class, Constant, External, Function, ModuleValue
 
@@ -42,7 +43,16 @@ def _variable_of(it: Interpreter, module: Module, name: str) -> Abstract:
             it.reads.add(("variable", module.tree, name))
             return PLAIN
         it.join_module(module)
-    return it.load(("variable", module.tree, name))
+    value = it.load(("variable", module.tree, name))
+    odd = isinstance(value, Func) and is_set_by_name(it, name, module, module.table.root)
+    return it.join(value, PLAIN, module.tree, module) if odd else value
+
+
+def is_set_by_name(it: Interpreter, name: str, module: Module, holder: Scope) -> bool:
+    """Whether a module's variable may hold something else, as code sets it by its name as a text."""
+    if holder is not module.table.root:
+        return False
+    return bool(it.resolver.attributes.of_variable(holder.bindings.get(name, []), name, module))
 
 
 def starred(it: Interpreter, name: str, sources: Iterable[Module], node: ast.AST, module: Module) -> Abstract | None:

@@ -18,6 +18,7 @@ from jaxmigrate.flow.layout.values import (
     PLAIN,
     Abstract,
     Blocker,
+    Box,
     Dct,
     Func,
     Nothing,
@@ -38,7 +39,7 @@ def element(it: Interpreter, value: Abstract, node: ast.AST, frame: Frame) -> Ab
     """What iterating over a value gives."""
     match value:
         case Seq(box=box):
-            return box.element
+            return held(it, box, box.element, node, frame)
         case Tup(parts=parts):
             result: Abstract = NOTHING
             for part in parts:
@@ -53,6 +54,11 @@ def element(it: Interpreter, value: Abstract, node: ast.AST, frame: Frame) -> Ab
     if isinstance(value, Ref | Obj | Func):
         it.block_all([value], Stacked.READ_ON_HOST.reason("is iterated over"), node, frame.module)
     return PLAIN
+
+
+def held(it: Interpreter, box: Box, value: Abstract, node: ast.AST, frame: Frame) -> Abstract:
+    """A value from a container; where that went where fix cannot follow it, another function may be in its place."""
+    return it.join(value, PLAIN, node, frame.module) if box.blocked is not None and isinstance(value, Func) else value
 
 
 def unpack(
@@ -101,14 +107,15 @@ def item(it: Interpreter, owner: Abstract, node: ast.Subscript, frame: Frame) ->
                 return _slice(parts, node.slice) or element(it, owner, node, frame)
             return element(it, owner, node, frame)
         case Seq(box=box):
-            return owner if isinstance(node.slice, ast.Slice) else box.element
+            return owner if isinstance(node.slice, ast.Slice) else held(it, box, box.element, node, frame)
         case Dct(box=box):
             if isinstance(key, str):
-                return it.join(box.fields.get(key, NOTHING), box.element, node, frame.module)
+                entry = it.join(box.fields.get(key, NOTHING), box.element, node, frame.module)
+                return held(it, box, entry, node, frame)
             result = box.element
             for value in list(box.fields.values()):
                 result = it.join(result, value, node, frame.module)
-            return result
+            return held(it, box, result, node, frame)
         case Ref():
             return operations.item(it, owner, node, key, frame)
         case Obj() if (found := implicit_methods.call(it, owner, ITEM, (PLAIN,), node, frame)) is not None:
