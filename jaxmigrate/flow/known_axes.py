@@ -20,6 +20,7 @@ from jaxmigrate.program.library import last_names, named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
 from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import (
     UNKNOWN,
     Application,
@@ -40,6 +41,11 @@ SPEC_NAMES = frozenset({"PartitionSpec", "P", "PS"})
 USUAL = 3
 # `mesh_axis_names=["data", "model"]`, by which a library's configuration makes the mesh
 DECLARED = re.compile(r"^(ici_|dcn_)?mesh_ax(is|es)(_names)?$", re.IGNORECASE)
+# `load_mesh(shape, ("dp", "mp"))`, and not `set_mesh` or `shard_on_mesh`, which are given one
+_MAKES_MESH = re.compile(r"^(?!set_|use_|with_|plot_|in_)(\w*_)?mesh(es)?(\d|_(from|for|of|with)\w*)?$|^[A-Za-z]*Mesh$")
+_MAKES = re.compile(r"^_?(make|build|create|load|init|instantiate|setup|new)")
+_MESH = re.compile(r"(^|_)mesh$")
+_OWN_LIBRARIES = ("jax.", "numpy.", "builtins.")
 DEEPEST = 4  # functions that a mesh comes through
 MAPS = last_names("pmap", "like-pmap", "vmap", "one-axis", "other-map")
 
@@ -168,6 +174,8 @@ def written_in_specs(module: Module, resolver: Resolver) -> Iterator[tuple[ast.C
 
 def _bound(module: Module, resolver: Resolver) -> Iterator[frozenset[str] | None]:
     """The names that each mesh and map of a module binds, None where they are not known."""
+    if "esh" in module.text:
+        yield from _made_elsewhere(module, resolver)
     if not any(word in module.text for word in (*MESHES, *MAPS)):
         return
     yield from meshes_of(module, resolver)
@@ -205,6 +213,51 @@ def meshes_of(module: Module, resolver: Resolver) -> Iterator[frozenset[str] | N
                 mesh = mesh_call(call, module, resolver)
                 names = None if mesh is None or mesh.axes is None else frozenset(mesh.axes)
                 yield names if names is not None else _names_in(call, module, resolver)
+
+
+def _made_elsewhere(module: Module, resolver: Resolver) -> Iterator[frozenset[str] | None]:
+    """The axes of each mesh that a function out of sight makes: what it is given as names, None where that is nothing.
+
+    `mesh = load_mesh((1, 2, 4), ("dp", "fsdp", "mp"))` of a package that is not in the program.
+    """
+    for call in module.table.calls:
+        if not _is_mesh_of_others(call, module, resolver):
+            continue
+        written = [n.value for one in _given(call) for n in ast.walk(one) if isinstance(n, ast.Constant)]
+        found = {text for text in written if isinstance(text, str) and text.isidentifier()}
+        for one in _given(call):
+            if isinstance(one, ast.Name | ast.Attribute):
+                found |= _names(one, module, resolver) or frozenset()
+        yield frozenset(found) or None
+
+
+def _given(call: ast.Call) -> Iterator[ast.expr]:
+    yield from call.args
+    yield from (one.value for one in call.keywords)
+
+
+def _is_mesh_of_others(call: ast.Call, module: Module, resolver: Resolver) -> bool:
+    """Whether a call gives a mesh, by its own name or by the name of what it gives, that other code makes."""
+    name, parent = last_name(call.func), module.table.parents.get(call)
+    if name in MESHES or isinstance(parent, ast.Expr):
+        return False
+    if not _MAKES_MESH.match(name) and not (_MAKES.match(name) and _is_called_mesh(parent)):
+        return False
+    callee = resolver.value(call.func, module)
+    if isinstance(callee, External) and callee.name.startswith(_OWN_LIBRARIES):
+        return False
+    defined = re.compile(rf"\b(def|class)[ \t]+{name}\b")
+    return not any(name in one.text and defined.search(one.text) for one in resolver.project.program)
+
+
+def _is_called_mesh(parent: ast.AST | None) -> bool:
+    """Whether what is assigned or given is named a mesh."""
+    match parent:
+        case ast.keyword(arg=str(name)):
+            return _MESH.search(name) is not None
+        case ast.Assign(targets=[target]) | ast.AnnAssign(target=target) | ast.NamedExpr(target=target):
+            return _MESH.search(last_name(target)) is not None
+    return False
 
 
 def _names_in(call: ast.Call, module: Module, resolver: Resolver) -> frozenset[str] | None:

@@ -76,7 +76,8 @@ def axes_of(
     names: tuple[str, ...] | None = None
     if given is not None:
         names = _names(given, symbols=run.mode.lenient and has_symbols(run.axes))
-    if names is None and isinstance(node, ast.Call) and frame is not None:
+    none = run.mode.unmapped and given is not None and given.static == Constant(None)
+    if names is None and isinstance(node, ast.Call) and frame is not None and not none:
         found = [k.value for k in node.keywords if k.arg == "axis_name"] or node.args[position : position + 1]
         symbols = run.mode.lenient and has_symbols(run.axes)
         names = axis_names(found[0], frame.module, run.resolver, {}, symbols=symbols) if found else None

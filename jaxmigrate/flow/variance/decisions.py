@@ -9,7 +9,7 @@ import ast
 from collections.abc import Sequence
 
 from jaxmigrate.flow import conditions
-from jaxmigrate.flow.axis_symbols import spelled, symbol
+from jaxmigrate.flow.axis_symbols import may_be_axis, spelled, symbol
 from jaxmigrate.flow.truth import truth
 from jaxmigrate.flow.variance import suspicion
 from jaxmigrate.flow.variance.frames import Frame
@@ -40,15 +40,22 @@ def outcome(run: Run, test: ast.expr, frame: Frame) -> bool | None:
 
 def _is_bound(run: Run, node: ast.expr, frame: Frame) -> bool:
     """Whether an expression is the axis that what is read is taken to be mapped over."""
-    if spelled(node) in run.axes:
+    if spelled(node) in run.axes and not _is_given_none(run, node, frame):
         return True
     return isinstance(node, ast.Name | ast.Attribute) and _axis(run.evaluate(node, frame).static) in run.axes
+
+
+def _is_given_none(run: Run, node: ast.expr, frame: Frame) -> bool:
+    """Whether a call has given a parameter None, or left it so, whatever a caller's own of that name holds."""
+    if not isinstance(node, ast.Name) or frame.holder(node.id) is None or not may_be_axis(node.id):
+        return False
+    return run.evaluate(node, frame).static == Constant(None)
 
 
 def _holds(run: Run, node: ast.expr, frame: Frame) -> bool | None:
     """Whether something holds where an axis is bound: the axis itself, or a function that asks whether it is."""
     if not isinstance(node, ast.Call):
-        return True if _is_bound(run, node, frame) else None
+        return True if _is_bound(run, node, frame) else False if _is_given_none(run, node, frame) else None
     given = [*node.args, *(keyword.value for keyword in node.keywords)]
     asks = suspicion.is_about_maps(node.func) and any(_is_bound(run, one, frame) for one in given)
     return True if asks else None
@@ -66,6 +73,8 @@ def _axis(value: object) -> str:
 def _is_none(run: Run, left: ast.expr, right: ast.expr, frame: Frame) -> bool | None:
     """Whether an axis is None, which one that is bound is not."""
     none = isinstance(right, ast.Constant) and right.value is None
+    if none and _is_given_none(run, left, frame):
+        return True
     return False if none and _is_bound(run, left, frame) else None
 
 
