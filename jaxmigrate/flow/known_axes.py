@@ -40,7 +40,8 @@ LAST_SHARD_MAPS = last_names("shard-map")
 SPEC_NAMES = frozenset({"PartitionSpec", "P", "PS"})
 USUAL = 3
 # `mesh_axis_names=["data", "model"]`, by which a library's configuration makes the mesh
-DECLARED = re.compile(r"^(ici_|dcn_)?mesh_ax(is|es)(_names)?$", re.IGNORECASE)
+DECLARED = re.compile(r"^(ici_|dcn_)?mesh_ax(is|es)(_names)?$|^axis_names$", re.IGNORECASE)
+_DECLARES = re.compile(r"mesh_ax|axis_names", re.IGNORECASE)
 # `load_mesh(shape, ("dp", "mp"))`, and not `set_mesh` or `shard_on_mesh`, which are given one
 _MAKES_MESH = re.compile(r"^(?!set_|use_|with_|plot_|in_)(\w*_)?mesh(es)?(\d|_(from|for|of|with)\w*)?$|^[A-Za-z]*Mesh$")
 _MAKES = re.compile(r"^_?(make|build|create|load|init|instantiate|setup|new)")
@@ -188,7 +189,7 @@ def _bound(module: Module, resolver: Resolver) -> Iterator[frozenset[str] | None
 
 def _declared(module: Module) -> Iterator[str]:
     """The names that a module writes out as the axes of a mesh that other code makes."""
-    if "mesh_ax" not in module.text.lower():
+    if not _DECLARES.search(module.text):
         return
     for node, above in module.table.parents.items():
         if not isinstance(node, ast.Tuple | ast.List):

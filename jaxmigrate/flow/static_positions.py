@@ -10,11 +10,12 @@ from typing import NamedTuple
 from jaxmigrate.flow.facts import BY_KEYWORD, Facts
 from jaxmigrate.flow.kinds_of_parameters import HOST_TYPES, NUMBERS, annotated, is_array_for, is_of_host_for
 from jaxmigrate.flow.mapped_calls import JITS
+from jaxmigrate.flow.plain_classes import is_configuration, is_plain
 from jaxmigrate.flow.readings import DeviceMap, unmapped
 from jaxmigrate.program.collectives import PMAPS, argument
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.scopes import defaults_of
-from jaxmigrate.program.values import Application, Argument, Constant, External, Function, Partial, Value
+from jaxmigrate.program.values import Application, Argument, Constant, External, Function, Instance, Partial, Value
 
 STATIC = "static_broadcasted_argnums"
 ARRAYS = re.compile(
@@ -189,6 +190,8 @@ def _is_array(found: DeviceMap, number: int, facts: Facts) -> bool:
     kind = annotated(function.node, name)
     if HOST_TYPES.match(kind) or kind in NUMBERS:
         return False
+    if is_configuration(function.node, name, function.module, facts.resolver):
+        return False
     if isinstance(dict(defaults_of(function.node.args)).get(name), ast.Constant):
         return False
     given = [(node, module) for node, module, n in facts.given_to(found) if n == number]
@@ -202,9 +205,10 @@ def _is_array(found: DeviceMap, number: int, facts: Facts) -> bool:
 
 
 def _is_host_value(node: ast.expr, module: Module, facts: Facts) -> bool:
-    """Whether an argument is a constant, a function or an object of the program's."""
+    """Whether an argument is a constant, a function or a plain object of the program's."""
     value = facts.resolver.value(node, module)
-    return isinstance(node, ast.Constant | ast.Lambda) or isinstance(value, Constant | Function)
+    plain = isinstance(value, Instance) and is_plain(value.cls, facts.resolver)
+    return plain or isinstance(node, ast.Constant | ast.Lambda) or isinstance(value, Constant | Function)
 
 
 def _is_made_array(node: ast.expr, module: Module, facts: Facts) -> bool:
