@@ -136,7 +136,7 @@ def _set_apart(made: Made, after: Sequence[cst.BaseStatement], blanks: int, is_n
         assert isinstance(statement, cst.SimpleStatementLine | cst.BaseCompoundStatement)
         apart = is_new or (index and isinstance(statement, cst.FunctionDef))
         if made and apart and not _begins_cell(statement):
-            have = sum(1 for line in statement.leading_lines if not line.comment)
+            have = sum(1 for _ in itertools.takewhile(lambda line: not line.comment, statement.leading_lines))
             lines = [EMPTY] * max(0, blanks - have)
             statement = statement.with_changes(leading_lines=[*lines, *statement.leading_lines])
         made.append(statement)

@@ -33,6 +33,11 @@ STATEMENTS: list[tuple[str, Plan, str]] = [
         lambda n: [Before(n.statement("b"), code("def c(): pass"))],
         "a\n\n\ndef c(): pass\n\n\n# of b\nb\n",
     ),
+    (  # also where blank lines stand below its comment
+        "a\n\n\n# part two\n\n\ndef b(): pass\n",
+        lambda n: [Before(n.function("b"), code("def c(): pass"))],
+        "a\n\n\ndef c(): pass\n\n\n# part two\n\n\ndef b(): pass\n",
+    ),
     ("a\nb\n", lambda n: [After(n.statement("a"), code("c = $x", x=n("a")))], "a\nc = a\nb\n"),
     ("a; b; c\n", lambda n: [After(n.statement("b"), code("d"))], "a\nb\nd\nc\n"),
     ("a; b  # x\n", lambda n: [DropStatement(n.statement("b"))], "a\n"),
