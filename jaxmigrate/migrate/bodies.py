@@ -91,7 +91,8 @@ class Body:
     def operations(self) -> list[Operation] | None:
         """What changes in the function, None where it cannot be changed."""
         function = self.function
-        if _has_yield(function.node) or function.node.args.vararg is not None:
+        starred = _starred(function.node) if self.plan.any_keywords else None
+        if _has_yield(function.node) or (function.node.args.vararg is not None and starred is None):
             return None
         own = function.module.table.own_scope[function.node].bindings
         if any(name.partition(".")[0] in own for name in (self.words.jax, self.words.numpy)):
@@ -102,11 +103,14 @@ class Body:
             return []
         names = function.passed_names()
         count = len(self.plan.inputs)
-        if self.plan.whole_in:
+        inputs: list[tuple[str, Array]]
+        if starred is not None:
+            inputs = [(name, self.plan.inputs[0]) for name in starred]
+        elif self.plan.whole_in:
             if self.plan.names is None and (function.node.args.defaults or function.node.args.kwonlyargs):
                 return None
             names = names if self.plan.names is None else list(self.plan.names)
-            inputs: list[tuple[str, Array]] = [(name, self.plan.inputs[0]) for name in names]
+            inputs = [(name, self.plan.inputs[0]) for name in names]
         elif self.plan.names is not None and len(self.plan.names) == count:
             inputs = list(zip(self.plan.names, self.plan.inputs, strict=True))
         elif len(names) < count:
@@ -413,6 +417,14 @@ def _only_raises(function: FunctionNode) -> bool:
         case [ast.Raise()]:
             return True
     return False
+
+
+def _starred(node: FunctionNode) -> tuple[str, str] | None:
+    """The names of `*args` and `**kwargs` of a function that takes nothing else."""
+    given = node.args
+    if given.vararg is None or given.kwarg is None or given.posonlyargs or given.args or given.kwonlyargs:
+        return None
+    return None if isinstance(node, ast.Lambda) else (given.vararg.arg, given.kwarg.arg)
 
 
 def _has_yield(function: FunctionNode) -> bool:

@@ -160,8 +160,7 @@ class MapWriter:
         if body is None or found is None:
             return False
         fun, around = found
-        signature = ", ".join(plan.names) if plan.names is not None else "*args"
-        given = ", ".join(around.names) if around.names is not None else "*args"
+        signature, given = passed(plan)[0], passed(around)[1]
         self.operations += body
         self.parts.names.taken.add(inner)
         if scope.kind == "class":
@@ -188,7 +187,13 @@ class MapWriter:
     def _decorate(self, plan: MapPlan, function: ast.FunctionDef) -> bool:
         """`@functools.partial(jax.shard_map, ...)` where the function is made while the program runs, mesh and all."""
         scope = self.module.table.scope_of[function]
-        if scope.kind == "class" or self.places.is_deferred(plan) or self.parts.asks(plan) or plan.by_name:
+        if (
+            scope.kind == "class"
+            or self.places.is_deferred(plan)
+            or self.parts.asks(plan)
+            or plan.by_name
+            or plan.any_keywords
+        ):
             return False
         body = self._body(plan)
         if body is None or not self.parts.has_local(plan):
