@@ -362,6 +362,8 @@ class ApplyOperations(VisitorBasedCodemodCommand):
     def _call(self, original: cst.Call, updated: cst.Call, operations: Sequence[OF_CALLS]) -> cst.Call:
         """A call after what has become of its parts, and operations on its arguments."""
         node = arguments.changed(self, original, updated, operations) if operations else updated
+        if any(arg.star == "*" and id(arg.value) in self._new for arg in node.args):
+            node = arguments.spread(self, original, node, lambda one: id(one) in self._new)
         if node.func is not original.func:
             node = realigned(original, node, self.room(original))
         return self._rows.broken(original, node, self.room(original)) if self._rows.has(original) else node

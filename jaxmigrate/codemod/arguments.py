@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import libcst as cst
 
 from jaxmigrate.codemod import commas
 from jaxmigrate.codemod.binding import in_brackets
-from jaxmigrate.codemod.layout import fits, fitted, source
+from jaxmigrate.codemod.joined import joined
+from jaxmigrate.codemod.layout import comments_in, fits, fitted, source
 from jaxmigrate.codemod.rewriting import Rewriting
 from jaxmigrate.program.operations import DropArgument, NameArgument, SetKeyword
+
+_NEXT = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
 
 
 def changed(
@@ -54,6 +57,28 @@ def changed(
     )
 
 
+def spread(command: Rewriting, original: cst.Call, call: cst.Call, is_new: Callable[[object], bool]) -> cst.Call:
+    """A call that passes the elements of new tuples one by one, and not `*(a, b)`."""
+    args: list[cst.Arg] = []
+    for arg in call.args:
+        elements = arg.value.elements if isinstance(arg.value, cst.Tuple) and arg.star == "*" else ()
+        if not elements or not is_new(arg.value) or any(comments_in(arg)):
+            args.append(arg)
+            continue
+        parts = [
+            cst.Arg(one.value, star="*" if isinstance(one, cst.StarredElement) else "", comma=_NEXT) for one in elements
+        ]
+        last = parts[-1].with_changes(comma=arg.comma, whitespace_after_arg=arg.whitespace_after_arg)
+        args += [*parts[:-1], last]
+    result, room = call.with_changes(args=args), command.room(original)
+    first, *lines = source(result).split("\n")
+    fitting = fits(first, room) and all(len(line) + len(room.block) <= room.width for line in lines)
+    if len(args) == len(call.args) or fitting or command.breaks_later():
+        return result
+    found = joined(result, commas=not room.style.fills)
+    return _refitted(found, command, original) if isinstance(found, cst.Call) else result
+
+
 def _apart(arg: cst.Arg) -> cst.Arg:
     """An argument that can stand beside others: only alone does a generator need no parentheses of its own."""
     value = arg.value
@@ -93,7 +118,7 @@ def _ended(old: cst.Call, kept: list[cst.Arg], added: list[cst.Arg]) -> list[cst
     broken = commas.between(cst.Comma(whitespace_after=old.whitespace_before_args))
     if gap is None and broken is not None and isinstance(old.whitespace_before_args, cst.ParenthesizedWhitespace):
         gap = broken
-    gap = gap or cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+    gap = gap or _NEXT
     made: list[cst.Arg] = []
     for index, arg in enumerate(args):
         if index + 1 == len(args):

@@ -143,16 +143,18 @@ class Body:
         lines: list[str] = []
         trees: dict[int, list[str]] = {}
         single: dict[int, list[str]] = {}
+        changed = [one for name, one in inputs if _loses(one) and _mentions(function.node, name)]
+        alone = len(changed) == 1  # where it is read; several are changed side by side, above all else
         for name, array in inputs:
             if array.fields:
                 lines.append(f"{name} = {copied(name, array, squeezed, self.words, self.fields)}")
             elif array.parts:
-                yield from self._of_tuple(function.node, name, array)
+                yield from self._of_tuple(function.node, name, array, alone=alone)
             elif not array.drops or not _mentions(function.node, name):
                 continue
             elif name not in self.arrays:
                 trees.setdefault(array.axis, []).append(name)
-            elif (read := _only_read(function.node.body, name)) is not None:
+            elif alone and (read := _only_read(function.node.body, name)) is not None:
                 yield Replace(read, code(f"$itself.squeeze({array.axis})"))
             else:
                 single.setdefault(array.axis, []).append(name)
@@ -176,7 +178,7 @@ class Body:
             every = names[0] if len(names) == 1 else f"({', '.join(names)})"
             yield (f"{', '.join(names)} = {squeezed(every, axis, self.words, is_array=False)}")
 
-    def _of_tuple(self, function: Named, name: str, array: Array) -> Iterator[Operation]:
+    def _of_tuple(self, function: Named, name: str, array: Array, *, alone: bool) -> Iterator[Operation]:
         """The mapped axis dropped from parts of a tuple: where it is unpacked, else above all else."""
         if not any(part.drops for part in array.parts) or not _mentions(function, name):
             return
@@ -190,15 +192,14 @@ class Body:
             return
         statement, names = unpacked
         below = function.body[function.body.index(statement) + 1 :]
-        lines: list[str] = []
-        for own in (n for n, part in zip(names, array.parts, strict=True) if part.drops):
-            read = _only_read(below, own) if own in self.arrays else None
-            if read is not None:
-                yield Replace(read, code("$itself.squeeze(0)"))
-            else:
-                lines.append(f"{own} = {squeezed(own, 0, self.words, is_array=own in self.arrays)}")
-        if lines:
-            yield After(statement, code("\n".join(lines)))
+        lose = [n for n, part in zip(names, array.parts, strict=True) if part.drops]
+        read = _only_read(below, lose[0]) if alone and len(lose) == 1 and lose[0] in self.arrays else None
+        if read is not None:
+            yield Replace(read, code("$itself.squeeze(0)"))
+            return
+        single = {0: [own for own in lose if own in self.arrays]}
+        trees = {0: rest} if (rest := [own for own in lose if own not in self.arrays]) else {}
+        yield After(statement, code("\n".join(self._squeezes(single, trees, names.index))))
 
     def _of_lambda(self, function: ast.Lambda, inputs: Sequence[tuple[str, Array]]) -> Iterator[Operation]:
         for name, array in inputs:
@@ -402,6 +403,11 @@ def _leaves(value: ast.expr, places: Sequence[Place]) -> list[ast.expr] | None:
             return None
         found += inner
     return found
+
+
+def _loses(array: Array) -> bool:
+    """Whether an argument is changed before it is read."""
+    return array.drops or bool(array.fields) or any(part.drops for part in array.parts)
 
 
 def _is_starred(value: ast.expr) -> bool:

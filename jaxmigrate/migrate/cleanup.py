@@ -8,6 +8,7 @@ from pathlib import Path
 
 from jaxmigrate.codemod.style import Style
 from jaxmigrate.migrate.read_texts import ReadTexts
+from jaxmigrate.migrate.second_names import without_second_names
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.operations import DropAlias, DropStatement, Operation
 from jaxmigrate.program.scopes import Scope
@@ -25,6 +26,10 @@ def without_leftovers(before: Module, after: str, kept: frozenset[str], style: S
 
     used, counted = _loaded(before) - kept, _counts_read(before)
     path = before.path if before.cells or before.path.suffix not in JOINED else Path("after.py")
+    module = read.module(path, after)
+    if operations := list(without_second_names(before, module)):
+        read.forget(module)
+        after = rewritten(after, operations, style, statements=module.tree.body)
     for _ in range(MOST_ROUNDS):
         module = read.module(path, after)
         if before.is_package:

@@ -49,7 +49,7 @@ class Specs:
         """What the outputs are, as a tree of what the mapped function returns."""
         arrays = [_stacked(a) if stacked else a for a in self.plan.outputs]
         found = [self.of(a, f"{self.own[a.like]}_specs" if a.fields else "") for a in arrays]
-        alike = len(found) > 2 and is_said_once(self.plan.outputs, found) and not self.plan.named
+        alike = len(found) > 1 and is_said_once(self.plan.outputs, found) and not self.plan.named
         return found[0] if self.plan.whole_out or alike else self._tree(found)
 
     def rows(self) -> str:

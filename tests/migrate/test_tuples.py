@@ -44,7 +44,7 @@ DRAWS = """
 @pytest.mark.parametrize(
     ("unpacked", "written"),
     [
-        ("    rng, state = carry", ["rng, state = carry", "rng, own = jax.random.split(rng.squeeze(0))"]),
+        ("    rng, state = carry", ["rng, state = carry\n    rng = rng.squeeze(0)\n", "own = jax.random.split(rng)"]),
         (
             "    rng, state = carry\n    print(carry)",
             ["carry = (jax.tree.map(lambda x: x.squeeze(0), carry[0]), carry[1])", "rng, own = jax.random.split(rng)"],
