@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 from jaxmigrate.flow.layout.model import Place
 from jaxmigrate.migrate.maps import Array, MapPlan
-from jaxmigrate.migrate.names import names_in
+from jaxmigrate.migrate.names import NAMING, names_in
 from jaxmigrate.migrate.one_array import Returned, array_parameters
-from jaxmigrate.migrate.opened_returns import opened
+from jaxmigrate.migrate.opened_returns import Opened
 from jaxmigrate.migrate.style import style_of
 from jaxmigrate.program.operations import After, Before, First, Operation, Replace, ReplaceStatement, code
 from jaxmigrate.program.resolve import Resolver
@@ -20,7 +20,6 @@ from jaxmigrate.program.values import Function
 Named = ast.FunctionDef | ast.AsyncFunctionDef
 MANY = 4  # outputs of which a tuple is one line
 FEW = 2  # arrays that lose an axis each by a statement of its own
-NAMING = frozenset({"locals", "vars", "eval", "exec"})  # what may read any name of a function
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +84,7 @@ class Body:
         self.arrays = {*arrays, *keys, *self.used}  # the parameters that are one array each
         self.keys = self.arrays.difference(arrays)  # of these, what goes along with others that lose an axis
         self.function = function
+        self.resolver = resolver
         other = {*function.passed_names()} - traced  # which may be numbers
         self.returned = Returned(function, resolver, frozenset(self.arrays - other))
 
@@ -242,7 +242,16 @@ class Body:
     def _opened(self, value: ast.expr) -> list[Operation] | None:
         """What changes in a returned value that holds tuples by their names."""
         parts = list(zip(self.plan.places, self.plan.outputs, strict=True))
-        return opened(value, parts, self._changed, lambda one, axis: expanded(one, axis, self.words, is_array=False))
+        statement = self._own_statement(self.function.node, value)
+        return Opened(
+            self.function,
+            self.plan.site,
+            self.resolver,
+            frozenset(self.arrays),
+            self._changed,
+            lambda one, axis, is_array: expanded(one, axis, self.words, is_array=is_array),
+            lambda text: statement is None or self._has_room(statement, text),
+        ).operations(value, parts)
 
     def _together(
         self, function: FunctionNode, value: ast.expr, pairs: Sequence[tuple[ast.expr, Array]]

@@ -6,8 +6,8 @@ import ast
 import re
 
 from jaxmigrate.flow.layout.reachable_modules import ReachableModules
-from jaxmigrate.migrate.bodies import NAMING
 from jaxmigrate.migrate.maps import MapPlan
+from jaxmigrate.migrate.names import NAMING
 from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver

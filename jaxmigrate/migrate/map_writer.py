@@ -382,7 +382,9 @@ class MapWriter:
         """The function around what is mapped, with the map above it, in the place of `step = pmap(f)` or over it."""
         if plan.moves or plan.lays_out or not self.places.is_value(plan, place):
             return False
-        alone = isinstance(place, ast.Assign) and self.places.can_be_def(place, plan)
+        renamed = "bound" in around.parts  # what is mapped has another name above, so that the map can have its own
+        alone = isinstance(place, ast.Assign) and self.places.is_def(place, plan)
+        alone = alone and isinstance(place, ast.Assign) and (renamed or self.places.can_be_def(place, plan))
         target = place.targets[0] if isinstance(place, ast.Assign) else None
         called = target.id if alone and isinstance(target, ast.Name) else ""
         called = called or self.above.name(plan, f"sharded_{self.places.stem(plan)}")
@@ -423,11 +425,11 @@ class MapWriter:
         if wrapped and not now and place is not None and (own := self.above.wrapper(plan, mapped)) is not None:
             self.operations.append(Before(place, own[1]))
             mapped, wrapped, plan = own[0], False, plan.around
-        named = plan.given_by_keyword or plan.by_keyword
+        above = place is not None and self._is_in_function(place) and not self.places.is_magic(place)
+        named = (above and plan.names is not None) or plan.given_by_keyword or plan.by_keyword
         signature, given = passed(plan if named else replace(plan, names=None))
         options, parts = self.parts.options(plan)
         rows = self.parts.rows_of(plan, plan.names if named else None)
-        above = place is not None and self._is_in_function(place) and not self.places.is_magic(place)
         fun = ""
         in_loop = self.stable.in_loop(plan.site.node)
         if now and place is not None and above and not (in_loop and isinstance(mapped, ast.Name)):

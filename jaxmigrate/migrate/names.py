@@ -17,6 +17,7 @@ PROPOSALS = {
 }
 PLAIN = frozenset({"jax", "functools", "jax.numpy", "numpy"})  # which are imported as modules
 FUNCTOOLS = frozenset({"cache", "lru_cache", "partial", "wraps"})  # what new code uses of it
+NAMING = frozenset({"locals", "vars", "eval", "exec"})  # what may read any name of a function
 WORD = re.compile(r"\w+")
 
 

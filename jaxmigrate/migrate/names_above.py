@@ -13,9 +13,11 @@ from jaxmigrate.migrate.map_places import MapPlaces
 from jaxmigrate.migrate.maps import MapPlan
 from jaxmigrate.migrate.one_array import Around
 from jaxmigrate.migrate.repeated_maps import Key, RepeatedMaps
+from jaxmigrate.migrate.site_calls import names_of_results
 from jaxmigrate.migrate.specs import named
 from jaxmigrate.migrate.stable_names import StableNames
 from jaxmigrate.migrate.style import style_of
+from jaxmigrate.migrate.wrappers import Known
 from jaxmigrate.migrate.wrappers import wrapper as function_around
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.operations import Before, Code, Operation, code
@@ -112,7 +114,10 @@ class NamesAbove:
         above = "" if stable or plain else self._bound(plan, mapped)
         room = style.width - column - len(style.indent)
         values = mapped_values(plan.site, self.stable.resolver) if not title else ()  # else of any function
-        known = Around.of(values, self.stable.resolver)
+        resolver = self.stable.resolver
+        around = Around.of(values, resolver)
+        results = names_of_results(plan.site, around.value, len(plan.outputs), resolver) if not title else ()
+        known = Known(around, results)
         made = function_around(plan, above or mapped, words, room, known) if stable or above else None
         if not self.parts.shared.wraps_beside(plan.site.node, plain=plain, can=made is not None) or made is None:
             return None

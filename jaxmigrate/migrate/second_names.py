@@ -9,13 +9,12 @@ import ast
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from jaxmigrate.migrate.names import NAMING
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.operations import Code, DropStatement, Operation, Part, Replace, ReplaceStatement, code
 from jaxmigrate.program.scopes import Scope
 
 FEW = 2  # reads that are changed
-NAMING = frozenset({"locals", "vars", "eval", "exec", "globals", "dir"})  # what may read any name of a function
-INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
 def without_second_names(before: Module, after: Module) -> Iterator[Operation]:

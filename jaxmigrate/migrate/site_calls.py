@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from jaxmigrate.migrate.one_device import calls_of
+from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once_each
 from jaxmigrate.program.resolve import Resolver
@@ -186,3 +187,39 @@ def _under_jit(value: Value) -> Value:
             break
         value = fun
     return value
+
+
+def names_of_results(site: MappedSite, function: Value, count: int, resolver: Resolver) -> tuple[str, ...]:
+    """Names for the parts of what a mapped function returns: its own for them, else those that callers have.
+
+    None where neither has names for all.
+    """
+    own = [_names_in(one) for one in _returned(function)]
+    if own and all(len(one) == count for one in own):
+        return own[-1]
+    for call, module in taken_calls(site, resolver):
+        above = module.table.parents.get(call)
+        targets = above.targets if isinstance(above, ast.Assign) else []
+        if len(targets) == 1 and len(names := _names_in(targets[0])) == count:
+            return names
+    return ()
+
+
+def _returned(function: Value) -> list[ast.expr | None]:
+    """What a function returns, or one that a function of the program makes."""
+    if isinstance(function, Function):
+        return returned_by(function.node)
+    maker = function.callee if isinstance(function, Application) else None
+    made = returned_by(maker.node) if isinstance(maker, Function) else []
+    if not isinstance(maker, Function) or len(made) != 1 or not isinstance(made[0], ast.Name):
+        return []
+    bindings = maker.module.table.own_scope[maker.node].bindings.get(made[0].id, [])
+    nodes = [one.node for one in bindings if isinstance(one.node, ast.FunctionDef)]
+    return returned_by(nodes[0]) if len(nodes) == len(bindings) == 1 else []
+
+
+def _names_in(node: ast.expr | None) -> tuple[str, ...]:
+    """The names in a tuple of different ones; none in anything else."""
+    elements = node.elts if isinstance(node, ast.Tuple | ast.List) else []
+    names = [one.id for one in elements if isinstance(one, ast.Name)]
+    return tuple(names) if len({*names} - {"_"}) == len(elements) else ()

@@ -211,6 +211,7 @@ def of_site(site: MappedSite, resolver: Resolver, default_axis: str, *, all_devi
             return None
         inputs, whole_in = _with_static(inputs * count if whole_in else inputs, static, count), False
     names = required or names_of(site, resolver, count, (), counts if not opened else set(), by_keyword=by_keyword)
+    names = names or (_said_at_once(site) if whole_in else None)
     spoken: tuple[str, ...] = ()
     any_keywords = False
     if by_keyword and required is None:
@@ -284,6 +285,13 @@ def _with_keywords(
 def _is_decorated(site: MappedSite) -> bool:
     parent = site.module.table.parents.get(site.node)
     return isinstance(parent, ast.FunctionDef) and site.node in parent.decorator_list
+
+
+def _said_at_once(site: MappedSite) -> tuple[str, ...] | None:
+    """Names for the arguments of a map that is called where it is made, `pmap(f)(x, y)`, and nowhere else."""
+    call = site.module.table.parents.get(site.node)
+    at_once = isinstance(call, ast.Call) and call.func is site.node and site.mapped is not None
+    return names_said([call]) or None if at_once and isinstance(call, ast.Call) else None
 
 
 def _arrays(axes: object) -> tuple[Array, ...] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import cast
 
 from jaxmigrate.migrate.bodies import FEW, Words, expanded, squeezed
@@ -17,26 +18,34 @@ OUT, REST, STAR, STARS = "out", "outs", "args", "kwargs"
 Parts = dict[str, str | Part]
 
 
-def wrapper(plan: MapPlan, mapped: str | ast.expr, words: Words, room: int, known: Around) -> tuple[str, Parts] | None:
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of what is mapped: what it takes and gives, and names for the parts of what it returns."""
+
+    around: Around
+    results: Sequence[str] = ()
+
+
+def wrapper(plan: MapPlan, mapped: str | ast.expr, words: Words, room: int, known: Known) -> tuple[str, Parts] | None:
     """The source of the function, called `$name`, with its parts; None where it would have to take trees apart.
 
-    `room` is how long a line of its body may be, `known` what is known of what is mapped.
+    `room` is how long a line of its body may be.
     """
     axes = [array.mapped for array in plan.outputs]
-    outputs = [f"{OUT}{i}" for i in range(len(axes))] if len({*axes}) > 1 else []
     names = _parameters(plan, mapped)
+    outputs = _results(axes, mapped, names, words, known.results) if len({*axes}) > 1 else []
     if (
         any(a.fields for a in plan.everything)
         or plan.has_parts
         or (outputs and not _is_tuple(plan))
         or names is None
-        or _hides(mapped, names, words, outputs)
+        or _hides(mapped, names, words, [] if _are_named(outputs) else outputs)
     ):
         return None
     if _is_starred(plan, mapped, names, words, room):
         names = ()
     inputs = plan.inputs * len(names) if plan.whole_in else plan.inputs
-    single = _single(plan, mapped, names, inputs, known)
+    single = _single(plan, mapped, names, inputs, known.around)
     value, shown, parts = _value(plan, mapped, names, words, single)
     read = {n.id for n in names_in([mapped])} if isinstance(mapped, ast.Lambda) else {*names}
     read.difference_update(single)
@@ -44,13 +53,57 @@ def wrapper(plan: MapPlan, mapped: str | ast.expr, words: Words, room: int, know
     lines = _squeezes(seen, names, words)
     traced = [i for i, one in enumerate(inputs) if not one.static] if names else []
     if outputs:
-        arrays = [known.gives(traced, i) for i in range(len(outputs))]
-        made, given = _one_by_one(outputs, axes, arrays, words)
-        lines += [f"{', '.join(made)} = {value}", f"return {', '.join(given)}"]
+        arrays = [known.around.gives(traced, i) for i in range(len(outputs))]
+        if _are_named(outputs):
+            lines += [f"{', '.join(outputs)} = {value}", *_by_name(outputs, axes, arrays, words)]
+        else:
+            made, given = _one_by_one(outputs, axes, arrays, words)
+            lines += [f"{', '.join(made)} = {value}", f"return {', '.join(given)}"]
     else:
-        lines += _returns(value, shown, axes[0], words, room, is_array=known.gives(traced))
+        lines += _returns(value, shown, axes[0], words, room, is_array=known.around.gives(traced))
     signature = ", ".join(names) or f"*{STAR}"
     return "\n".join([f"def $name({signature}):", *(f"    {line}" for line in lines)]), parts
+
+
+def _results(
+    axes: Sequence[int | None],
+    mapped: str | ast.expr,
+    names: Sequence[str] | None,
+    words: Words,
+    known: Sequence[str],
+) -> list[str]:
+    """Names for the parts of what is returned: those that are known, or numbered ones where these would hide others."""
+    needed = {mapped} if isinstance(mapped, str) else {one.id for one in names_in([mapped])}
+    needed |= {words.jax.partition(".")[0], words.numpy.partition(".")[0]}
+    if len(known) == len(axes) and needed.isdisjoint(known) and names and not _are_numbered(known):
+        return [*known]
+    return [f"{OUT}{i}" for i in range(len(axes))]
+
+
+def _are_numbered(names: Sequence[str]) -> bool:
+    return any(name.startswith(OUT) and name.removeprefix(OUT).isdigit() for name in names)
+
+
+def _are_named(outputs: Sequence[str]) -> bool:
+    """Whether parts have names that say what they are."""
+    return bool(outputs) and not _are_numbered(outputs)
+
+
+def _by_name(outputs: Sequence[str], axes: Sequence[int | None], arrays: Sequence[bool], words: Words) -> list[str]:
+    """The statements that return parts by their names; several trees get an axis by one statement above."""
+    several: dict[int, list[str]] = {}
+    for name, axis, one in zip(outputs, axes, arrays, strict=True):
+        if axis is not None and not (one and axis == 0):
+            several.setdefault(axis, []).append(name)
+    several = {axis: names for axis, names in several.items() if len(names) > 1}
+    every = {axis: ", ".join(names) for axis, names in several.items()}
+    above = [f"{one} = {expanded(f'({one})', axis, words, is_array=False)}" for axis, one in every.items()]
+    done = {name for names in several.values() for name in names}
+    given = [
+        name if axis is None or name in done else expanded(name, axis, words, is_array=one)
+        for name, axis, one in zip(outputs, axes, arrays, strict=True)
+    ]
+    return [*above, f"return {', '.join(given)}"]
 
 
 def _one_by_one(

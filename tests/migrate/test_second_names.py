@@ -60,8 +60,7 @@ GONE = {  # what stands in the loop, and what is no more
     ),
     "in a branch below": ("now = jax_utils.unreplicate(state)\nif round:\n    found.append(show(now=now))", "now"),
     "the value of what binds the first": (
-        "old = jax_utils.unreplicate(state)\nstate = jax_utils.replicate(old * 2)\n"
-        "found.append(show(loss=jax_utils.unreplicate(logs)['loss']))",
+        "old = state[0]\nstate = jax_utils.replicate(old * 2)\nfound += [show(x=logs['loss'][0])]",
         "old",
     ),
 }
