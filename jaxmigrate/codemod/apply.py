@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
+import re
 import tokenize
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,7 +20,8 @@ from jaxmigrate.codemod.binding import bound
 from jaxmigrate.codemod.body import Body
 from jaxmigrate.codemod.excerpts import rewritten_in_parts
 from jaxmigrate.codemod.form_feeds import with_form_feeds
-from jaxmigrate.codemod.layout import Room, comments_in, fitted, lost_comments, source
+from jaxmigrate.codemod.joined import joined
+from jaxmigrate.codemod.layout import Room, comments_in, fits, fitted, lost_comments, source
 from jaxmigrate.codemod.marks import marked
 from jaxmigrate.codemod.places import Key, Places, holds
 from jaxmigrate.codemod.rewriting import OfStatement
@@ -59,6 +61,8 @@ from jaxmigrate.sources.notebooks.magics import MARK
 OF_CALLS = SetKeyword | NameArgument | DropArgument
 LEAVES = cst.BaseParenthesizableWhitespace | cst.TrailingWhitespace | cst.EmptyLine | cst.Comma | cst.AssignEqual
 STATEMENTS = cst.SimpleStatementLine | cst.BaseCompoundStatement
+ITS_LINES = re.compile(r",\s*\n\s*[)\]}]")  # behind the last element of brackets, each of which has a line
+FEW_LINES = 3  # breaks of a statement that is laid out anew where a map stands in it
 
 
 def rewritten(
@@ -389,13 +393,36 @@ class ApplyOperations(VisitorBasedCodemodCommand):
 
     def _line(self, original: cst.CSTNode, updated: cst.CSTNode) -> cst.CSTNode:
         """A statement of one line, broken where it has grown too long."""
-        if not isinstance(updated, cst.SimpleStatementLine) or not self.breaks_later() or len(updated.body) != 1:
+        if not isinstance(updated, cst.SimpleStatementLine) or len(updated.body) != 1:
             return updated
+        if not self.breaks_later():
+            return self._laid_out_anew(original, updated)
         comment = updated.trailing_whitespace.comment
         if self.cells and comment is not None and MARK in comment.value:
             return updated  # a magic takes one line
         indent = self.indent_of(original)
         return updated.with_changes(body=[blocks.fitted_small(self, updated.body[0], indent)])
+
+    def _laid_out_anew(self, original: cst.CSTNode, updated: cst.SimpleStatementLine) -> cst.SimpleStatementLine:
+        """A statement of several lines, on one where it has become so short, or on others where a map stands in it."""
+        old = original.body[0] if isinstance(original, cst.SimpleStatementLine) else cst.Pass()
+        new, value, other = updated.body[0], getattr(updated.body[0], "value", None), getattr(old, "value", None)
+        before, after = source(old), source(new)
+        if before == after or "\n" not in after or ITS_LINES.search(before):
+            return updated
+        if not isinstance(value, cst.BaseExpression) or not isinstance(other, cst.BaseExpression):
+            return updated
+        indent = self.indent_of(original)
+        room = self.new_room(indent)
+        one, was = (
+            new.with_changes(value=joined(value, commas=True)),
+            old.with_changes(value=joined(other, commas=True)),
+        )
+        if fits(source(one), room):
+            return updated if fits(source(was), room) else updated.with_changes(body=[one])
+        if id(original) not in self._maps or before.count("\n") > FEW_LINES or before.count("\n") == 0:
+            return updated
+        return updated.with_changes(body=[blocks.fitted_small(self, one, indent)])
 
     def keep_comments(self, old: cst.CSTNode, new: cst.CSTNode) -> None:
         """Comments that new code has no place for go above the statement."""

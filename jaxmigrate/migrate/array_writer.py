@@ -19,6 +19,7 @@ from jaxmigrate.flow.layout.shape_texts import pattern_sides, shape_given
 from jaxmigrate.flow.layout.some_devices import SomeDevices
 from jaxmigrate.flow.layout.values import Numpys
 from jaxmigrate.migrate import placing, size_texts
+from jaxmigrate.migrate.axis_names import AxisNames
 from jaxmigrate.migrate.keys import key_fields
 from jaxmigrate.migrate.names import FileNames
 from jaxmigrate.migrate.read_only import is_only_read, mapped_once
@@ -81,7 +82,7 @@ class ArrayWriter:
     names: FileNames
     shared: Shared
     program: Program
-    quote: str
+    axes: AxisNames
 
     def write(self, choice: OpChoice) -> Iterator[Operation]:
         """What becomes of an operation; of stacked arrays it is kept as it is, but for those over all processes."""
@@ -279,7 +280,7 @@ class ArrayWriter:
     def placed(self, operand: str, spec: str, axis: str) -> str:
         """The source of something laid out over the mesh."""
         self.shared.note(axis, placed="$axis" in spec)
-        quoted = f"{self.quote}{axis}{self.quote}"
+        quoted = self.axes.of(axis)
         return f"{self.shared.name('shard')}({operand}, {spec.replace('$axis', quoted)})"
 
     def _replicated(self, choice: OpChoice, operand: ast.expr) -> Code:
@@ -379,7 +380,7 @@ class ArrayWriter:
         Where that happens more than once, it has a function of the project, and where it has to be short.
         """
         self.shared.note(axis)
-        quoted, name = f"{self.quote}{axis}{self.quote}", self.shared.rows(kind, is_short=is_short)
+        quoted, name = self.axes.of(axis), self.shared.rows(kind, is_short=is_short)
         if name:
             return f"{name}({operand})"
         changed = self.names.of("jax.experimental.multihost_utils")
@@ -503,7 +504,7 @@ class ArrayWriter:
         before, (devices, rows, *rest) = sides
         joined = " ".join([*before, "->", f"({devices} {rows})", *rest])
         yield Replace(op.node, self._code(self.placed("$itself", split, choice.axis)))
-        yield Replace(pattern, code(f"{self.quote}{joined}{self.quote}"))
+        yield Replace(pattern, code(f"{self.axes.quote}{joined}{self.axes.quote}"))
 
     @staticmethod
     def _one_size(op: Op, sizes: Sequence[ast.expr]) -> tuple[str, dict[str, str | Part]]:

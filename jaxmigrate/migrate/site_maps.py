@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from jaxmigrate.flow.layout.choices import Choice, SiteChoice
+from jaxmigrate.migrate.axis_names import is_of_module
 from jaxmigrate.migrate.maps import STACKED, Array, MapPlan
 from jaxmigrate.migrate.one_device import hides_arguments
 from jaxmigrate.migrate.site_calls import (
@@ -122,8 +123,10 @@ def _said_axis(argument: Argument | None, axis: str, resolver: Resolver, module:
     values = resolver.values(node, module)
     if any(isinstance(value, Parameter) for value in values) and resolver.project.is_packaged(module):
         return _Said(node, is_fixed=False)
-    if not isinstance(node, ast.Name) or values != (Constant(axis),):
+    if not isinstance(node, ast.Name | ast.Attribute) or values != (Constant(axis),):
         return None
+    if isinstance(node, ast.Attribute):
+        return _Said(node, is_fixed=True) if is_of_module(node, resolver, module) else None
     root = module.table.root
     fits = node in module.table.scope_of and module.table.scope_of[node].lookup(node.id) is root
     return _Said(node, is_fixed=True) if fits and len(root.bindings.get(node.id, ())) == 1 else None

@@ -16,6 +16,7 @@ from jaxmigrate.flow.layout.device_lists import changes_devices
 from jaxmigrate.flow.layout.reachable_modules import ReachableModules
 from jaxmigrate.migrate.aliases import Aliased, unused_aliases
 from jaxmigrate.migrate.array_writer import ArrayWriter, Program
+from jaxmigrate.migrate.axis_names import AxisNames
 from jaxmigrate.migrate.checkpoint_writer import write_checkpoints
 from jaxmigrate.migrate.compiled import compiling
 from jaxmigrate.migrate.counts import counts_devices, has_fixed_rows, imports_part, may_be_fewer
@@ -315,8 +316,9 @@ class ProjectWriter:
         for site in self._under_aliases(work):
             self._write_map(work, site, writer)
         self._elsewhere += writer.elsewhere
+        axes = AxisNames(module, self.resolver, quote, self._first_array(module))
         self._write_alone(work, shared, names)
-        self._arrays(work, names, shared, quote)
+        self._arrays(work, names, shared, axes)
         self._stacked(work, kept, names, shared)
         if places is not None and not places[module].module:
             self._own_functions(work, names, shared)
@@ -548,11 +550,11 @@ class ProjectWriter:
     def _changed(self) -> Collection[ast.AST]:
         return self.chosen.layouts.replaced if self.chosen is not None else ()
 
-    def _arrays(self, work: FileWork, names: FileNames, shared: Shared, quote: str) -> None:
+    def _arrays(self, work: FileWork, names: FileNames, shared: Shared, axes: AxisNames) -> None:
         if self.chosen is None:
             return
         layouts = self.chosen.layouts
-        arrays = ArrayWriter(work.module, self.resolver, names, shared, self.program, quote)
+        arrays = ArrayWriter(work.module, self.resolver, names, shared, self.program, axes)
         for choice in layouts.ops:
             if choice.op.module is work.module and self._is_written_at_calls(choice):
                 work.operations += arrays.write(choice)
@@ -560,6 +562,13 @@ class ProjectWriter:
         for call in layouts.calls:
             if call.module is work.module:
                 work.operations += [NameArgument(call.node, k, "") for k in call.node.keywords]
+
+    def _first_array(self, module: Module) -> float:
+        """The first line of a file's top with an operation on arrays, above which a name for their axis stands."""
+        ops = self.chosen.layouts.ops if self.chosen is not None else ()
+        nodes = [one.op.node for one in ops if one.op.module is module]
+        at_top = (node.lineno for node in nodes if module.table.function_of(node) is None)
+        return min(at_top, default=float("inf"))
 
     def _is_written_at_calls(self, choice: OpChoice) -> bool:
         """Whether what belongs to a call of a map of stacked arrays has its place there, and not around the map."""

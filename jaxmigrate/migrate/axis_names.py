@@ -1,0 +1,79 @@
+"""What a file calls a mapped axis: a constant of its own for the name, `PMAP_AXIS`, or that of a module."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.values import Constant, ModuleValue
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AxisNames:
+    """The constants of one file that stand for axes; `first` is the first line of its top that is to say one."""
+
+    module: Module
+    resolver: Resolver
+    quote: str
+    first: float = float("inf")
+    _found: dict[str, str] = field(default_factory=dict)
+
+    def of(self, axis: str) -> str:
+        """The source of the name of an axis."""
+        if axis not in self._found:
+            self._found[axis] = next(self._constants(axis), f"{self.quote}{axis}{self.quote}")
+        return self._found[axis]
+
+    def _constants(self, axis: str) -> Iterator[str]:
+        """The constants of the file that are an axis, and those of modules that it imports by their names."""
+        root = self.module.table.root
+        known = [
+            name
+            for name, (one, *_) in root.bindings.items()
+            if (_is_about(name) or one.kind in ("import", "from")) and self._is_known(name)
+        ]
+        values = {name: self.resolver.name_values(name, root, self.module) for name in known}
+        yield from (name for name in known if _is_about(name) and values[name] == (Constant(axis),))
+        for name in known:
+            match values[name]:
+                case (ModuleValue(module=other),):
+                    for constant in other.table.root.bindings if _mentions(other, axis) else ():
+                        found = (
+                            self.resolver.name_values(constant, other.table.root, other) if _is_about(constant) else ()
+                        )
+                        if found == (Constant(axis),):
+                            yield f"{name}.{constant}"
+
+    def _is_known(self, name: str) -> bool:
+        """Whether a name of the top means the same all over the file, below the place where it is bound."""
+        table = self.module.table
+        bindings = table.root.bindings.get(name, [])
+        if len(bindings) != 1 or bindings[0].kind not in ("assign", "from", "import"):
+            return False
+        node = bindings[0].node
+        statement = next(
+            (one for one in self.module.tree.body if one is node or node in getattr(one, "names", ())), None
+        )
+        if statement is None or statement.lineno >= self.first:
+            return False
+        return all(name not in scope.bindings for scope in table.own_scope.values() if scope is not table.root)
+
+
+def _is_about(name: str) -> bool:
+    return "axis" in name.lower()
+
+
+def _mentions(module: Module, axis: str) -> bool:
+    return f"'{axis}'" in module.text or f'"{axis}"' in module.text
+
+
+def is_of_module(node: ast.expr, resolver: Resolver, module: Module) -> bool:
+    """Whether an expression is a name of a module that the file imports, `constants.AXIS`."""
+    if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
+        return False
+    scope = module.table.scope_of.get(node.value)
+    at_top = scope is not None and scope.lookup(node.value.id) is module.table.root
+    return at_top and isinstance(resolver.value(node.value, module), ModuleValue)

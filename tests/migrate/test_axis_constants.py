@@ -1,0 +1,122 @@
+"""A file's own constant for a mapped axis, or that of a module it imports, stands in what is written.
+
+All programs run before and after, and must agree bitwise.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from jaxmigrate.migrate import fix_files
+from tests.layouts.running import Program, run
+
+NAMES = """import functools
+import jax
+
+PMAP_AXIS = "qmc"
+OTHER_AXIS = "other"
+pmap = functools.partial(jax.pmap, axis_name=PMAP_AXIS)
+"""
+HEAD = """
+import functools
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+{imports}
+BATCH = np.arange(48, dtype=np.float32).reshape(8, 6) / 7
+{above}
+
+@functools.partial(jax.pmap, axis_name="second")
+def total(x):
+    return jax.lax.psum(x, "second")
+
+
+def step(state, batch):
+    return state - 0.1 * jax.lax.pmean((batch * state).mean(), {axis})
+
+
+p_step = {map}
+
+
+def main({taken}):
+    state = jax_utils.replicate(jnp.ones(6))
+    for _ in range(2):
+        state = p_step(state, BATCH)
+    count = total(jax_utils.replicate(jnp.ones(2)))
+    return np.asarray(jax_utils.unreplicate(state)), np.asarray(jax_utils.unreplicate(count))
+
+
+{below}RESULT = main()
+"""
+USUAL = {"imports": "", "above": "", "below": "", "taken": "", "axis": "AXIS", "map": "jax.pmap(step, axis_name=AXIS)"}
+FORMS = {  # what a program says, and what stands for the axis in it
+    "of the file": ({"above": 'AXIS = "qmc"\n'}, "AXIS"),
+    "annotated": ({"above": 'AXIS: str = "qmc"\n'}, "AXIS"),
+    "imported": (
+        {"imports": "from names import PMAP_AXIS\n", "axis": "PMAP_AXIS", "map": "jax.pmap(step, axis_name=PMAP_AXIS)"},
+        "PMAP_AXIS",
+    ),
+    "imported as": (
+        {"imports": "from names import PMAP_AXIS as AXIS\n"},
+        "AXIS",
+    ),
+    "of a module": (
+        {"imports": "import names\n", "axis": "names.PMAP_AXIS", "map": "jax.pmap(step, axis_name=names.PMAP_AXIS)"},
+        "names.PMAP_AXIS",
+    ),
+    "of a module's map": (
+        {"imports": "import names\n", "axis": "names.PMAP_AXIS", "map": "names.pmap(step)"},
+        "names.PMAP_AXIS",
+    ),
+    "hidden": ({"above": 'AXIS = "qmc"\n', "taken": "AXIS=None"}, '"qmc"'),
+    "another": ({"above": 'AXIS = "qmc"\nBATCH_AXIS = "rows"\n'}, "AXIS"),
+    "bound twice": (
+        {"above": 'AXIS = "qmc"\n', "below": 'AXIS = "qmc"\n'},
+        '"qmc"',
+    ),
+    "below what is run first": (
+        {
+            "above": "FIRST = jax_utils.replicate(jnp.ones(6))\n",
+            "axis": "'qmc'",
+            "map": "jax.pmap(step, axis_name='qmc')",
+            "below": "RUN = p_step(FIRST, BATCH)\nAXIS = 'qmc'\n",
+        },
+        "'qmc'",
+    ),
+}
+
+
+def program(name: str) -> dict[str, str]:
+    text = HEAD.format(**(USUAL | FORMS[name][0]))
+    return {"main.py": text} | ({"names.py": NAMES} if "names" in text else {})
+
+
+@cache
+def after(name: str) -> dict[str, str]:
+    files = program(name)
+    return files | fix_files(files, "auto")
+
+
+@cache
+def results() -> dict[str, dict[str, object]]:
+    every = [Program(f"{name}, before", program(name)) for name in FORMS]
+    every += [Program(f"{name}, after", after(name)) for name in FORMS]
+    return run(every)
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_the_numbers_are_the_same(name: str) -> None:
+    before, now = (
+        {k: v for k, v in results()[f"{name}, {when}"].items() if k != "name"} for when in ("before", "after")
+    )
+    assert not before["error"]
+    assert before == now
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_arrays_lie_along_an_axis_by_its_constant(name: str) -> None:
+    said = FORMS[name][1]
+    assert f"shard(jnp.ones(6), P(), {said})" in after(name)["main.py"]
