@@ -50,6 +50,7 @@ from jaxmigrate.program.sites import is_decorator, listed, mapped_function
 from jaxmigrate.program.syntax import last_name
 
 Named = ast.FunctionDef | ast.AsyncFunctionDef
+ROOM = 50  # characters of the names of arguments
 
 
 @dataclass(slots=True, eq=False)
@@ -426,7 +427,7 @@ class MapWriter:
             self.operations.append(Before(place, own[1]))
             mapped, wrapped, plan = own[0], False, plan.around
         above = place is not None and self._is_in_function(place) and not self.places.is_magic(place)
-        named = (above and plan.names is not None) or plan.given_by_keyword or plan.by_keyword
+        named = (above and self._has_room(plan)) or plan.given_by_keyword or plan.by_keyword
         signature, given = passed(plan if named else replace(plan, names=None))
         options, parts = self.parts.options(plan)
         rows = self.parts.rows_of(plan, plan.names if named else None)
@@ -454,6 +455,10 @@ class MapWriter:
             made = code(f"$jit(lambda {signature}: $mapped({given}){options})", jit=jit, mapped=called, **parts)
         self._put(plan, made, self.parts.local(plan, "$made"))
         return True
+
+    def _has_room(self, plan: MapPlan) -> bool:
+        """Whether the names of the arguments of a function above a map fit into one line."""
+        return plan.names is not None and len(", ".join(plan.names)) <= ROOM
 
     def _is_in_function(self, statement: ast.stmt) -> bool:
         """Whether a statement is one of a function, where a function above it is seen by nobody else."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,6 +11,8 @@ from jaxmigrate.flow.layout.model import Place
 from jaxmigrate.migrate.maps import STACKED, Array, MapPlan
 
 LONG = 40  # characters of a spec that is named where it stands twice
+LINE = 60  # characters of specs that may fit into a line
+FEW, MANY = 3, 3  # runs of specs that are counted, and how many are equal in each
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +46,7 @@ class Specs:
         arrays = [_stacked(a) if stacked else a for a in self.plan.inputs]
         found = [self.of(a, f"{n}_specs" if a.fields else "") for a, n in zip(arrays, self.own, strict=True)]
         alike = self.plan.whole_in or is_said_once(self.plan.inputs, found)
-        return found[0] if alike else display(found)
+        return found[0] if alike else counted(found)
 
     def outputs(self, *, stacked: bool = False) -> str:
         """What the outputs are, as a tree of what the mapped function returns."""
@@ -84,7 +87,7 @@ class Specs:
     def _tree(self, specs: Sequence[str]) -> str:
         """The specs of outputs, as they stand in what a function returns."""
         if not self.plan.places:
-            return display(specs)
+            return counted(specs)
         grouped: dict[Place, list[str]] = {}
         for place, spec in zip(self.plan.places, specs, strict=True):
             grouped.setdefault(place[:-1] if place and isinstance(place[-1], str) else place, []).append(spec)
@@ -101,7 +104,7 @@ def _nested(texts: Mapping[Place, str], place: Place) -> str:
         return texts[place]
     steps = dict.fromkeys(one[len(place)] for one in texts if one[: len(place)] == place)
     parts = [_nested(texts, (*place, step)) for step in steps]
-    return parts[0] if place and len(set(parts)) == 1 and parts[0] != "None" else display(parts)
+    return parts[0] if place and len(set(parts)) == 1 and parts[0] != "None" else counted(parts)
 
 
 def _stacked(array: Array) -> Array:
@@ -119,6 +122,15 @@ def is_said_once(arrays: Sequence[Array], texts: Sequence[str]) -> bool:
 def display(parts: Sequence[str]) -> str:
     """A tuple."""
     return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
+
+
+def counted(parts: Sequence[str]) -> str:
+    """A tuple; where it is longer than a line, and few runs of equal parts say it, `(P(),) * 6 + (P("i"),) * 3`."""
+    whole = display(parts)
+    runs = [(part, len([*run])) for part, run in itertools.groupby(parts)]
+    if len(whole) <= LINE or len(runs) > FEW or len(parts) < MANY * len(runs):
+        return whole
+    return " + ".join(f"({part},) * {count}" if count > 1 else f"({part},)" for part, count in runs)
 
 
 def named(texts: Sequence[str], plan: MapPlan) -> tuple[list[str], dict[str, str]]:
