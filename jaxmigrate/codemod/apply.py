@@ -62,7 +62,7 @@ OF_CALLS = SetKeyword | NameArgument | DropArgument
 LEAVES = cst.BaseParenthesizableWhitespace | cst.TrailingWhitespace | cst.EmptyLine | cst.Comma | cst.AssignEqual
 STATEMENTS = cst.SimpleStatementLine | cst.BaseCompoundStatement
 ITS_LINES = re.compile(r",\s*\n\s*[)\]}]")  # behind the last element of brackets, each of which has a line
-FEW_LINES = 3  # breaks of a statement that is laid out anew where a map stands in it
+FEW_LINES = 3  # breaks of a tuple that is laid out anew where a map stands in it
 
 
 def rewritten(
@@ -404,7 +404,7 @@ class ApplyOperations(VisitorBasedCodemodCommand):
         return updated.with_changes(body=[blocks.fitted_small(self, updated.body[0], indent)])
 
     def _laid_out_anew(self, original: cst.CSTNode, updated: cst.SimpleStatementLine) -> cst.SimpleStatementLine:
-        """A statement of several lines, on one where it has become so short, or on others where a map stands in it."""
+        """A statement of several lines, on one where it has become so short; a tuple with a map on others."""
         old = original.body[0] if isinstance(original, cst.SimpleStatementLine) else cst.Pass()
         new, value, other = updated.body[0], getattr(updated.body[0], "value", None), getattr(old, "value", None)
         before, after = source(old), source(new)
@@ -420,7 +420,8 @@ class ApplyOperations(VisitorBasedCodemodCommand):
         )
         if fits(source(one), room):
             return updated if fits(source(was), room) else updated.with_changes(body=[one])
-        if id(original) not in self._maps or before.count("\n") > FEW_LINES or before.count("\n") == 0:
+        is_short = isinstance(value, cst.Tuple) and 0 < before.count("\n") <= FEW_LINES
+        if id(original) not in self._maps or not is_short:
             return updated
         return updated.with_changes(body=[blocks.fitted_small(self, one, indent)])
 

@@ -252,7 +252,7 @@ def test_arguments_by_keyword_keep_their_names(name: str) -> None:
 def test_keys_lose_their_axis_as_arrays(name: str) -> None:
     text = f"{HEAD}K = jax.random.split(jax.random.PRNGKey(0), 8)\n{KEYS[name]}"
     after = fix_files({"main.py": text})["main.py"]
-    assert "rng.squeeze(0)" in after or "(key.squeeze(0)" in after or name == "read often"
+    assert "rng.squeeze(0)" in after or "(key.squeeze(0)" in after or name == "read often" or "batch, rng = " in after
     assert "def split_per_device" not in after
     assert name != "its numbers" or "lambda key: jax.random.normal(key.squeeze(0), (3,))[None]" in after
     agree(text, after)
