@@ -25,8 +25,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import jax_utils
+from flax.training import common_utils
 {imports}
-BATCH = np.arange(48, dtype=np.float32).reshape(8, 6) / 7
+ROWS = np.arange(96, dtype=np.float32).reshape(16, 6) / 7
 {above}
 
 @functools.partial(jax.pmap, axis_name="second")
@@ -44,7 +45,7 @@ p_step = {map}
 def main({taken}):
     state = jax_utils.replicate(jnp.ones(6))
     for _ in range(2):
-        state = p_step(state, BATCH)
+        state = p_step(state, common_utils.shard(ROWS))
     count = total(jax_utils.replicate(jnp.ones(2)))
     return np.asarray(jax_utils.unreplicate(state)), np.asarray(jax_utils.unreplicate(count))
 
@@ -82,7 +83,7 @@ FORMS = {  # what a program says, and what stands for the axis in it
             "above": "FIRST = jax_utils.replicate(jnp.ones(6))\n",
             "axis": "'qmc'",
             "map": "jax.pmap(step, axis_name='qmc')",
-            "below": "RUN = p_step(FIRST, BATCH)\nAXIS = 'qmc'\n",
+            "below": "RUN = p_step(FIRST, common_utils.shard(ROWS))\nAXIS = 'qmc'\n",
         },
         "'qmc'",
     ),
@@ -119,4 +120,4 @@ def test_the_numbers_are_the_same(name: str) -> None:
 @pytest.mark.parametrize("name", FORMS)
 def test_arrays_lie_along_an_axis_by_its_constant(name: str) -> None:
     said = FORMS[name][1]
-    assert f"shard(jnp.ones(6), P(), {said})" in after(name)["main.py"]
+    assert f"shard(ROWS, P({said}))" in after(name)["main.py"]
