@@ -19,6 +19,8 @@ from jaxmigrate.program.values import External
 
 ARRAYS = ("array", "asarray")
 REORDERS = ("choice", "flip", "flipud", "permutation", "reversed", "roll", "sample")
+ORDERED_MESHES = ("make_mesh", "create_device_mesh", "create_hybrid_device_mesh")
+PUTS = ("device_put", "make_array_from", "with_sharding_constraint", "in_shardings", "out_shardings")
 PRINTS = ("debug", "info", "pprint", "print", "warning")
 TELLS = (*PRINTS, "len", "repr", "str")
 GROUPS = ("process_index", "host_id", "platform")  # what a process asks of devices to find its own
@@ -40,6 +42,19 @@ def uses_other_devices(module: Module, resolver: Resolver) -> bool:
     given = [site.keyword("devices") for one in mapped for site in mapped_sites(one, resolver)]
     nodes = [argument.expression for argument in given if argument is not None and argument.expression is not None]
     return len(nodes) < len(given) or len({ast.dump(node) for node in nodes}) > 1
+
+
+@once_each
+def may_order_devices(module: Module, resolver: Resolver) -> bool:
+    """Whether a module puts arrays on a mesh of its own whose devices JAX orders by how they are connected.
+
+    On TPUs `jax.make_mesh` takes them round a ring; `jax.devices()`, and pmap, by their numbers.
+    """
+    if not any(word in module.text for word in ORDERED_MESHES) or not any(word in module.text for word in PUTS):
+        return False
+    called = {last_name(call.func): call for call in module.table.calls if last_name(call.func) in ORDERED_MESHES}
+    values = (resolver.value(call.func, module) for call in called.values())
+    return any(isinstance(one, External) and one.name.startswith("jax.") for one in values)
 
 
 @once

@@ -36,7 +36,7 @@ from jaxmigrate.migrate.names import FileNames
 from jaxmigrate.migrate.names_above import NamesAbove
 from jaxmigrate.migrate.nested_code import inner_axis_lines, inside_lines, inside_names, nested_lines
 from jaxmigrate.migrate.one_device import Alone, arguments_alone, is_only_called
-from jaxmigrate.migrate.other_devices import uses_other_devices
+from jaxmigrate.migrate.other_devices import may_order_devices, uses_other_devices
 from jaxmigrate.migrate.repeated_maps import RepeatedMaps
 from jaxmigrate.migrate.runs_again import RunsAgain
 from jaxmigrate.migrate.shared_functions import definitions, sharing_module
@@ -449,7 +449,8 @@ class ProjectWriter:
         if elsewhere:
             return None  # what is known to be global lies on all devices in their order
         plan = self._by_layouts(site, choice)
-        moves = plan is not None and lays_out_arguments(site, self.resolver, stacked=unknown)
+        moves = lays_out_arguments(site, self.resolver, stacked=unknown)
+        moves = moves or (unknown and may_order_devices(site.module, self.resolver))
         return replace(plan, moves=True) if plan is not None and moves else plan
 
     def _by_layouts(self, site: MappedSite, choice: SiteChoice | None) -> MapPlan | None:
@@ -604,7 +605,9 @@ class ProjectWriter:
         """Whether what takes the place of a reference lays out its arguments before they are compiled for its mesh."""
         reaches = any(lays_out_arguments(site, self.resolver) for site in decision.sites)
         unseen = not decision.sites and has_host_calls(decision.reference.module, self.resolver)
-        return reaches or unseen or uses_other_devices(decision.reference.module, self.resolver)
+        module = decision.reference.module
+        other = uses_other_devices(module, self.resolver) or may_order_devices(module, self.resolver)
+        return reaches or unseen or other
 
     def _map_stacked(
         self, work: FileWork, plain: Sequence[Decision], needs: Needs, names: FileNames, shared: Shared
