@@ -270,3 +270,40 @@ def test_a_setting_of_an_object_is_taken_to_stay_and_that_is_told() -> None:
     assert "`self.args.use_pmap` does not change while the program runs" in told
     before, after = both("program", files, found)
     assert before["result"] == after["result"]
+
+
+EXPERIMENT = """\
+import jax
+import jax.numpy as jnp
+from flax.training.common_utils import shard
+from jaxline import experiment, utils
+
+
+class Experiment(experiment.AbstractExperiment):
+    NON_BROADCAST_CHECKPOINT_ATTRS = {"_params": "params"}
+
+    def __init__(self, mode, init_rng):
+        super().__init__(mode=mode, init_rng=init_rng)
+        self._use_pmap = jax.device_count() > 1
+        self._params = None
+        if self._use_pmap:
+            self._update = jax.pmap(self._step, axis_name="i")
+        else:
+            self._update = jax.jit(self._step)
+
+    def _step(self, params, batch):
+        return params - 0.125 * jax.lax.pmean(batch.mean(0), "i")
+
+    def step(self, *, global_step, rng, writer):
+        if self._params is None:
+            params = jnp.arange(3.0)
+            self._params = utils.bcast_local_devices(params) if self._use_pmap else params
+        batch = jnp.ones((16, 3))
+        self._params = self._update(self._params, shard(batch) if self._use_pmap else batch)
+        return {}
+"""
+
+
+@pytest.mark.parametrize("layout", ["auto", "likely"])
+def test_what_a_library_saves_with_its_device_axis_is_not_global(layout: str) -> None:
+    assert layouts(plan({"main.py": EXPERIMENT}, layout))[0][0] == "stacked"

@@ -13,7 +13,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from jaxmigrate.flow.layout import class_index, operations
+from jaxmigrate.flow.layout import class_index, object_flags, operations
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given
@@ -144,7 +144,8 @@ def _name(it: Interpreter, cls: Class, table: str, key: ast.Constant, holder: Cl
     name = str(key.value)
     if table == WHOLES:  # whatever the attribute ever holds: this runs again when that changes
         reason = Stacked.JAXLINE.reason(f"is listed in {WHOLES}, so jaxline saves and restores it with its device axis")
-        it.block(it.load(("attribute", it.root(cls), name)), Blocker(reason, holder.module, key))
+        for value in object_flags.every(it, cls, name):
+            it.block(value, Blocker(reason, holder.module, key))
         return
     group = it.joined_group("checkpoint", key)
     it.changed |= group.flatten()
@@ -152,6 +153,8 @@ def _name(it: Interpreter, cls: Class, table: str, key: ast.Constant, holder: Cl
     if (against := _speaks_against(it, cls)) is not None:
         it.changed |= group.block(against)
     it.set_attribute(cls, name, Ref(group), key, holder.module)
+    for value in object_flags.every(it, cls, name):
+        it.join(Ref(group), value, key, holder.module)
 
 
 def _speaks_against(it: Interpreter, cls: Class) -> Blocker | None:

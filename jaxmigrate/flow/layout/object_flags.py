@@ -258,6 +258,12 @@ def store(it: Interpreter, cls: Class, target: ast.Attribute, value: Abstract, n
     it.set_attribute(cls, target.attr, value, node, frame.module, *(() if known is None else (known[1],)))
 
 
+def every(it: Interpreter, cls: Class, name: str) -> list[Abstract]:
+    """All that an attribute of the objects of a class may hold, whatever their flag says."""
+    root = it.root(cls)
+    return [it.load(("attribute", root, name, *outcome)) for outcome in ((), *((one,) for one in OUTCOMES))]
+
+
 def _lean(it: Interpreter, value: Abstract, flag: Flag) -> None:
     if not flag.proven and value is not NOTHING:
         says = f"`{flag.text}` does not change while the program runs"

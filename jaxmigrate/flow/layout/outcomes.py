@@ -74,6 +74,7 @@ def runs(it: Interpreter, unit: Module | Function, context: Context | None) -> I
         yield fixed.union(zip(flags, outcomes, strict=True))
 
 
+@once
 def _reader(it: Interpreter) -> object_flags.Reader:
     """How the flags of objects are read."""
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from jaxmigrate.flow.layout import transient_attributes
+from jaxmigrate.flow.layout import object_flags, transient_attributes
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.values import Abstract, Dct, Nothing, Plain, Ref, Seq, Tup, is_tracked
 from jaxmigrate.program.modules import Module
@@ -84,10 +84,10 @@ def holds_one(it: Interpreter, cls: Class, node: ast.Attribute, module: Module) 
 
 
 def _lean(it: Interpreter, cls: Class, node: ast.Attribute, does: str, module: Module) -> None:
-    held = it.load(("attribute", it.root(cls), node.attr))
-    if isinstance(held, Ref):
+    held = [one for one in object_flags.every(it, cls, node.attr) if isinstance(one, Ref)]
+    if held:
         says = f"`{ast.unparse(node)}` {does}"
-        it.lean([held], Assumption("likely", "unreplicates", "", says, module, node))
+        it.lean(held, Assumption("likely", "unreplicates", "", says, module, node))
 
 
 def _is_single_at(it: Interpreter, node: ast.AST, name: str, module: Module, depth: int) -> bool | None:

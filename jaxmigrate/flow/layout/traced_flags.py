@@ -39,8 +39,17 @@ def held(it: Interpreter, site: ast.expr, function: Value) -> Held:
     makers = [*_makers(it).get(site, {}).values()]
     if not makers or not isinstance(function, Function) or not all(maker.assumed for maker in makers):
         return ()
-    asking = (node.test for node in walk(function.node) if isinstance(node, ast.If | ast.IfExp))
-    return tuple(_answers(it, site, function, asking, makers))
+    key = site, function, len(makers), len(it.modules)  # other modules may set a flag
+    if key not in _held(it):
+        asking = (node.test for node in walk(function.node) if isinstance(node, ast.If | ast.IfExp))
+        _held(it)[key] = tuple(_answers(it, site, function, asking, makers))
+    return _held(it)[key]
+
+
+@once
+def _held(_it: Interpreter) -> dict[object, Held]:
+    """The tests of mapped functions that turn out in one way, as far as so many makers and modules tell."""
+    return {}
 
 
 def _answers(
