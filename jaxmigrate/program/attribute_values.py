@@ -67,6 +67,7 @@ class AttributeValues:
         self.resolver = resolver
         self._stores: dict[str, list[Store]] = {}
         self._owners: dict[Store, Values] = {}
+        self._overlaps: dict[tuple[ast.ClassDef, bool, ast.ClassDef, bool], bool] = {}
         self._depth = 0
 
     def of_instance(self, owner: Instance, name: str) -> Values:
@@ -80,7 +81,8 @@ class AttributeValues:
         certain, other = self._stored(owner, name)
         if not (inherited or below or certain):
             return ()
-        odd = (UNKNOWN,) if self._may_be_any(owner, name) else ()
+        methods = not (below or certain) and all(isinstance(one, Function) for one in inherited)
+        odd = (UNKNOWN,) if self.is_set_unseen(owner, name, methods=methods) else ()
         return distinct([*inherited, *below, *certain, *other, *odd])
 
     def of_class(self, cls: Class, name: str, receiver: Instance | Class, *, derived: bool = False) -> Values:
@@ -92,7 +94,8 @@ class AttributeValues:
         certain, other = self._stored(cls, name)
         if not (found or below or certain):
             return ()
-        odd = (UNKNOWN,) if self._may_be_any(cls, name) else ()
+        methods = not (below or certain) and all(isinstance(one, Function) for one in found)
+        odd = (UNKNOWN,) if self.is_set_unseen(cls, name, methods=methods) else ()
         return distinct([*found, *below, *certain, *other, *odd])
 
     def is_assigned(self, cls: Class, name: str) -> bool:
@@ -275,18 +278,21 @@ class AttributeValues:
     def _below(self, cls: Class, name: str) -> Values:
         """What classes derived from one bind to a name, but for methods, where an object may be of one of these."""
         found: list[Value] = []
-        for one in self._naming(name):
+        for one in self._naming.get(name, ()):
             if one != cls and cls in self.resolver.lineage(one):
-                scope = one.module.table.own_scope[one.node]
-                if any(binding.kind != "def" for binding in scope.bindings[name]):
-                    found += self.resolver.name_values(name, scope, one.module)
+                found += self.resolver.name_values(name, _scope(one), one.module)
         return tuple(found)
 
-    def _naming(self, name: str) -> Iterator[Class]:
-        """The classes of the program that bind a name in their bodies, and have bases."""
+    @cached_property
+    def _naming(self) -> dict[str, list[Class]]:
+        """The classes of the program that have bases, by the names that they bind in their bodies, but for methods."""
+        found: dict[str, list[Class]] = {}
         for module in self.resolver.project.program:
-            if name in module.text:
-                yield from (one for one in _classes(module) if one.node.bases and name in _scope(one).bindings)
+            for one in _classes(module):
+                for name, bindings in _scope(one).bindings.items() if one.node.bases else ():
+                    if any(binding.kind != "def" for binding in bindings):
+                        found.setdefault(name, []).append(one)
+        return found
 
     def _is_field(self, node: ast.AST, module: Module) -> bool:
         """Whether a line of a class declares what each object can have another value of, no `ClassVar`."""
@@ -298,10 +304,15 @@ class AttributeValues:
     def _overlap(self, one: tuple[Class, bool], other: tuple[Class, bool]) -> bool:
         """Whether an object may be of two classes, where each is its own, or a base of that unless it is `exact`."""
         (cls, exact), (of, is_exact) = one, other
-        if cls == of:
-            return True
-        if exact and is_exact:
-            return False
+        if cls == of or (exact and is_exact):
+            return cls == of
+        key = (cls.node, exact, of.node, is_exact)
+        if key not in self._overlaps:
+            self._overlaps[key] = self._share_objects(one, other)
+        return self._overlaps[key]
+
+    def _share_objects(self, one: tuple[Class, bool], other: tuple[Class, bool]) -> bool:
+        (cls, exact), (of, is_exact) = one, other
         if not is_exact and of in self.resolver.lineage(cls):
             return True
         if not exact and cls in self.resolver.lineage(of):
