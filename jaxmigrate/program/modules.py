@@ -13,18 +13,18 @@ import copy
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
 from jaxmigrate.program.declarations import NOTHING_DECLARED
 from jaxmigrate.program.depth import too_deep
+from jaxmigrate.program.same_names import SameNames
 from jaxmigrate.program.scopes import ScopeTable, build_scopes, walk
 from jaxmigrate.records import record
 from jaxmigrate.sources import JOINED
 from jaxmigrate.sources.containers import CellStart
 
-MAIN = "__main__"
 ROOT_MARKERS = frozenset(("pyproject.toml", "setup.py", "setup.cfg", ".git", "requirements.txt"))
 ALWAYS_EXTERNAL = frozenset({"jax", "jaxlib", "flax", "haiku", "optax", "numpy", "functools", "equinox", "chex"})
 PACKAGE = re.compile(r"(?m)^\[(?:project|tool\.poetry)\]")
@@ -194,18 +194,6 @@ def read_utf8(path: Path) -> str | None:
         return None
 
 
-def _bare(stem: str) -> re.Pattern[str]:
-    """An import of a module by its own name."""
-    return re.compile(rf"^[ \t]*(?:from[ \t]+{stem}[ \t.]|import[ \t]+{stem}\b)", re.MULTILINE)
-
-
-def _named(package: str, stem: str) -> re.Pattern[str]:
-    """An import of a module by its package's name, or from within the package."""
-    names = r"import\b(?:[ \t]*\([^)]*|(?:[^\n\\(]|\\\n)*)"  # on a line, or on several in parentheses
-    of_package = rf"\bfrom[ \t]+(?:[\w.]*\b{package}|\.)[ \t]+{names}\b{stem}\b"
-    return re.compile(rf"\b{package}\.{stem}\b|{of_package}|\bfrom[ \t]+\.{stem}\b")
-
-
 class Project:
     """Modules by path, and the search for imported ones."""
 
@@ -232,12 +220,13 @@ class Project:
         self.imports: dict[Path, frozenset[Path]] = {}  # whoever reads imports from texts keeps them here
         self._places: dict[tuple[str, str], list[tuple[str, bool]]] = {}
         self._imports: dict[tuple[Path, str, int], Path | None] = {}
-        self._ways: dict[str, tuple[bool, bool]] = {}  # of modules with two candidates for an import
+        self._same_names = SameNames(self)
 
     def adopt(self, modules: Iterable[Module]) -> None:
         """Takes in modules that were parsed after the search for others had begun."""
         found = {module.path: module for module in modules}
         self._modules.update(found)
+        self._same_names = SameNames(self)
         self._holding.clear()  # their texts are decoded by what they declare
         self._known |= frozenset(found)
         self.named += tuple(found.values())
@@ -346,42 +335,21 @@ class Project:
             return None
         if f"/{parts[0]}/" in importer and (found := self._in_own_package(importer, parts)) is not None:
             return found  # a module of a package imports another one by the package's own name
-        candidates: dict[str, None] = {}
+        candidates: dict[str, str] = {}
         for place, is_source in self._homes(folder, parts[0]):
             found = self._below(place, parts)
             if found is not None and (found != importer or is_source):
-                candidates[found] = None
-        return self._of_several(importer, [*candidates]) if candidates else None
+                candidates[place] = found
+        return self._same_names.chosen(importer, candidates) if candidates else None
 
-    def _of_several(self, importer: str, candidates: list[str]) -> str | None:
-        """Of files that go by one name, beside a module and above its folder, the one that it imports.
+    def files_in(self, folder: str) -> Iterator[Path]:
+        """The files of a folder."""
+        return (Path(folder, name) for name in self._listing(folder) if name.endswith(".py"))
 
-        A module that others import as `models.net` finds what stands above `models`, and one that is run, or that its
-        neighbours import as `net`, what stands beside it. None where both is the case.
-        """
-        folder = os.path.dirname(importer)
-        above = [one for one in candidates if not one.startswith(f"{folder}/")]
-        if not above or len(above) == len(candidates):
-            return candidates[0]
-        beside, dotted = self._ways_to(importer)
-        if dotted and beside:
-            return None
-        return above[0] if dotted else candidates[0]
-
-    def _ways_to(self, importer: str) -> tuple[bool, bool]:
-        """Whether a module may be run or imported by its bare name, and whether by its package's."""
-        if importer not in self._ways:
-            folder, stem = os.path.dirname(importer), os.path.basename(importer).removesuffix(".py")
-            package, above = os.path.basename(folder), os.path.dirname(folder)
-            own = self.text(Path(importer)) or ""
-            bare, named = _bare(re.escape(stem)), _named(re.escape(package), re.escape(stem))
-            near = {Path(place, name) for place in (folder, above) for name in self._listing(place)}
-            near = {path for path in near | self._known if path.suffix == ".py" and path != Path(importer)}
-            texts = {path: self.text(path) or "" for path in near}
-            neighbours = [text for path, text in texts.items() if str(path.parent) == folder]
-            runs = MAIN in own or any(bare.search(text) for text in neighbours)
-            self._ways[importer] = runs, any(stem in text and named.search(text) for text in texts.values())
-        return self._ways[importer]
+    @property
+    def known(self) -> frozenset[Path]:
+        """The paths that are known although no folder may list them."""
+        return self._known
 
     def _homes(self, folder: str, first: str) -> list[tuple[str, bool]]:
         """The folders from one up to the project's root, and `src/` in each, that have something of a name.
