@@ -291,7 +291,7 @@ def _inserted(body: Body, group: Sequence[Import], line: int) -> None:
     if section is None or (group[0].own and _is_of_others(section, sections, body, statement)):
         _put_apart(body, sections, new, own=group[0].own)
         return
-    place = _place_in(section, body, statement)
+    place = _place_in(section, body, statement, of_project=group[0].own)
     if place == section[0]:  # what stands above the section stays above it
         below = body.statements[place]
         new = new.with_changes(leading_lines=below.leading_lines)
@@ -299,12 +299,17 @@ def _inserted(body: Body, group: Sequence[Import], line: int) -> None:
     body.insert(place, new)
 
 
-def _place_in(section: Sequence[int], body: Body, new: Importing) -> int:
-    """Where an import goes in a section: by its order, or where that has none, beside others of its package."""
+def _place_in(section: Sequence[int], body: Body, new: Importing, *, of_project: bool) -> int:
+    """Where an import goes in a section: by its order, or where that has none, beside others of its package, or last.
+
+    Imports of the project come last, as others stand there whose packages are not known.
+    """
     key = _order([_of(body, index) for index in section])
     keys = [key(_of(body, index)) for index in section]
     root = module_of(new).partition(".")[0]
     own = [index for index in section if module_of(_of(body, index)).partition(".")[0] == root]
+    if keys != sorted(keys) and of_project and not own:
+        return section[-1] + 1
     among = own if own and keys != sorted(keys) else section
     behind = next((index for index in among if key(_of(body, index)) > key(new)), None)
     return among[-1] + 1 if behind is None else behind

@@ -158,6 +158,11 @@ IMPORTS: list[tuple[str, Plan, str]] = [
     ("import os\nimport jax\n", lambda _: [MESH], "import os\nimport jax\nfrom jax.sharding import Mesh\n"),
     ("import os\n\nimport jax\n\nfrom . import x\n", lambda _: [MESH, Import("functools")], "import functools\nimport os\n\nimport jax\nfrom jax.sharding import Mesh\n\nfrom . import x\n"),
     ("import os\n\nimport jax\n", lambda _: [Import(".sharding", "get_mesh")], "import os\n\nimport jax\n\nfrom .sharding import get_mesh\n"),
+    (  # of the project, in a file without an order
+        "from typing import Any\nimport numpy\nimport chex\nimport jax\nfrom utils import f\n",
+        lambda _: [Import("sharding", "get_mesh", own=True)],
+        "from typing import Any\nimport numpy\nimport chex\nimport jax\nfrom utils import f\nfrom sharding import get_mesh\n",
+    ),
     ("'''Doc.'''\nx\n", lambda _: [Import("jax")], "'''Doc.'''\nimport jax\nx\n"),
     ("from __future__ import annotations\n\nx = 1\n", lambda _: [Import("jax")], "from __future__ import annotations\n\nimport jax\n\nx = 1\n"),
     ("#!/bin/python\n# License\n\nimport jax\n", lambda _: [Import("functools")], "#!/bin/python\n# License\n\nimport functools\n\nimport jax\n"),
