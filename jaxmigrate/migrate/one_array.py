@@ -14,7 +14,7 @@ from jaxmigrate.flow.layout.attributes import ARRAY_ATTRIBUTES, SAME_FOR_BOTH
 from jaxmigrate.flow.variance.library import ARRAY_METHODS, ARRAYS
 from jaxmigrate.migrate.keys import OTHERS, SEEDED
 from jaxmigrate.program.functions import returned_by
-from jaxmigrate.program.library import named
+from jaxmigrate.program.library import named, starting
 from jaxmigrate.program.once import once
 from jaxmigrate.program.passing import taker
 from jaxmigrate.program.resolve import Resolver
@@ -276,6 +276,18 @@ def _members(resolver: Resolver) -> frozenset[str]:
     return frozenset(found)
 
 
+@once
+def _imports_array_likes(resolver: Resolver) -> bool:
+    """Whether the program imports a library with trees that compute as arrays do, as sparse matrices."""
+    homes = starting("array-like")
+    for module in resolver.project.program:
+        for statement in module.table.import_statements:
+            above = f"{statement.module}." if isinstance(statement, ast.ImportFrom) else ""
+            if any(f"{above}{alias.name}.".startswith(homes) for alias in statement.names):
+                return True
+    return False
+
+
 @dataclass(frozen=True)
 class _Uses:
     """How a function uses its parameters."""
@@ -330,8 +342,8 @@ class _Uses:
 
     @cached_property
     def _has_arithmetic(self) -> bool:
-        """Whether classes of the program may be added and indexed as arrays are."""
-        return not _members(self.resolver).isdisjoint(DUNDERS)
+        """Whether classes of the program, or of what it imports, may be added and indexed as arrays are."""
+        return not _members(self.resolver).isdisjoint(DUNDERS) or _imports_array_likes(self.resolver)
 
     def _tells_tree(self, name: ast.Name) -> bool:
         """Whether a read treats a value as something else than an array, or asks what it is."""
@@ -391,7 +403,7 @@ class _Uses:
         parent = self.function.module.table.parents.get(name)
         match parent:
             case ast.Attribute(attr=attribute):
-                return attribute not in _members(self.resolver)
+                return attribute not in _members(self.resolver) and not _imports_array_likes(self.resolver)
             case ast.Subscript(value=value, slice=index) if value is name:
                 return not self._has_arithmetic and _only_of_arrays(index)
             case ast.BinOp(op=op, left=left, right=right):

@@ -176,3 +176,19 @@ def test_a_function_around_what_takes_and_gives_one_array() -> None:
     after = fix_files({"main.py": text})["main.py"]
     assert "loss(2.0, x.squeeze(0), y)[None]" in after
     agree(text, after)
+
+
+SPARSE = """
+from jax.experimental import sparse
+
+rows = [sparse.BCOO.fromdense(jnp.eye(4) * (i + 1), nse=4) for i in range(8)]
+RESULT = jax.pmap(lambda a, x: BODY, 'i')(jax.tree.map(lambda *a: jnp.stack(a), *rows), jnp.ones((8, 4, 4)))
+"""
+
+
+@pytest.mark.parametrize("body", ["a @ x", "(a * 0.5) @ x", "(-a) @ x", "a.T @ x", "a.shape[0] * x"])
+def test_a_sparse_matrix_is_a_tree_that_computes_as_an_array(body: str) -> None:
+    text = HEAD + SPARSE.replace("BODY", body)
+    after = fix_files({"main.py": text})["main.py"]
+    assert "a.squeeze" not in after
+    agree(text, after)
