@@ -207,7 +207,8 @@ class Returned:
             case ast.Attribute(value=ast.Subscript(value=ast.Attribute(value=owner, attr="at"))):
                 return self.is_array(owner)
             case ast.Attribute(value=owner, attr=method) if method in GIVES_ARRAYS:
-                known = self.is_array(owner) or (method in ALWAYS and method not in _members(self.resolver))
+                others = method in _members(self.resolver) or _imports_array_likes(self.resolver)
+                known = self.is_array(owner) or (method in ALWAYS and not others)
                 if known:
                     return True
         return self._of_program(call, None)

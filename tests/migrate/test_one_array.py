@@ -186,7 +186,7 @@ RESULT = jax.pmap(lambda a, x: BODY, 'i')(jax.tree.map(lambda *a: jnp.stack(a), 
 """
 
 
-@pytest.mark.parametrize("body", ["a @ x", "(a * 0.5) @ x", "(-a) @ x", "a.T @ x", "a.shape[0] * x"])
+@pytest.mark.parametrize("body", ["a @ x", "(a * 0.5) @ x", "(-a) @ x", "a.T @ x", "a.shape[0] * x", "a.reshape(2, 8)"])
 def test_a_sparse_matrix_is_a_tree_that_computes_as_an_array(body: str) -> None:
     text = HEAD + SPARSE.replace("BODY", body)
     after = fix_files({"main.py": text})["main.py"]
