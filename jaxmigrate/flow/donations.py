@@ -6,7 +6,7 @@ import ast
 import itertools
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from jaxmigrate.flow.deleted.engine import uses_of_deleted
@@ -27,6 +27,7 @@ from jaxmigrate.program.values import Application, Constant, External, Function,
 from jaxmigrate.records import replace
 
 OPTIONS = ("donate_argnums", "donate_argnames")
+STATIC = ("static_argnums", "static_argnames", "static_broadcasted_argnums")
 DONATES = re.compile(r"donate_arg|filter_jit\([^)]*donate=|filter_jit, donate=")
 TRACING = frozenset({"jit", "pmap", "shard_map", "smap", "vmap", "scan", "while_loop", "fori_loop", "cond", "grad"})
 FIELDS = re.compile("param|weight|variables|stats|opt_state|ema$|ema_|momentum|grads?$|rng|key$")
@@ -120,7 +121,9 @@ def _donated(
         return
     if not any(may_come_from(call.func, module, resolver.project, word) for word in ("donate_arg", "filter_jit")):
         return
-    made = [before_compiling(one) for one in resolver.values(call.func, module)]
+    called = resolver.values(call.func, module)
+    made = [before_compiling(one) for one in called]
+    compiled = any(one is not other for one, other in zip(called, made, strict=True))
     bound = 0
     if len(made) == 1 and isinstance(made[0], Partial) and not any(one.keyword for one in made[0].arguments):
         bound, made = len(made[0].arguments), [made[0].callee]  # what `partial(step, config)` gives comes first
@@ -130,7 +133,8 @@ def _donated(
             return
         if value.callee.name not in JITS | PMAPS or not all(_donates_alike(one, value, resolver) for one in made[1:]):
             return
-        for number, one in _given_away(call, value, resolver, bound):
+        left_out = _static(value, resolver) if compiled else ()
+        for number, one in _given_away(call, value, resolver, bound, left_out) if left_out is not None else ():
             gives = _gives_back(value, number, resolver)
             for given in one.elts if isinstance(one, ast.Tuple) else [one]:
                 name = spelled(given)
@@ -282,15 +286,19 @@ def _words(node: ast.expr) -> set[str]:
 
 
 def _given_away(
-    call: ast.Call, made: Application, resolver: Resolver, bound: int = 0
+    call: ast.Call, made: Application, resolver: Resolver, bound: int = 0, left_out: Collection[int] = ()
 ) -> Iterator[tuple[int, ast.expr]]:
-    """The arguments that a call donates, with their positions among the parameters of what is compiled."""
+    """The arguments that a call donates, with their positions among the parameters of what is compiled.
+
+    `left_out`: the positions of parameters that the call is not given, as they were compiled in.
+    """
     numbers, words = _listed(made, "donate_argnums", resolver), _listed(made, "donate_argnames", resolver)
     numbers += tuple(range(_first_of_all(made, resolver), len(call.args)))
     function, skip = _mapped(made, resolver)
     names = function.passed_names()[skip:] if function is not None else []
     first = bound + (1 if function is not None and _is_method_of(call, made, function) else 0)
-    for number, one in enumerate(itertools.takewhile(_is_plain, call.args), first):
+    positions = (number for number in itertools.count(first) if number not in left_out)
+    for number, one in zip(positions, itertools.takewhile(_is_plain, call.args), strict=False):
         if number in numbers or (number < len(names) and names[number] in words):
             yield number, one
     for keyword in call.keywords:
@@ -298,6 +306,27 @@ def _given_away(
         by_number = number in numbers and isinstance(made.callee, External) and made.callee.name in JITS
         if number >= 0 and (by_number or keyword.arg in words):
             yield number, keyword.value
+
+
+def _static(made: Application, resolver: Resolver) -> frozenset[int] | None:
+    """The positions of static arguments, which `jit(f).lower(config, x).compile()` is not given again.
+
+    None where they are not known.
+    """
+    function, skip = _mapped(made, resolver)
+    names = function.passed_names()[skip:] if function is not None else None
+    found: set[int] = set()
+    for option in STATIC:
+        given = argument(made.arguments, None, option)
+        content = resolver.literal(given) if given is not None else ()
+        for one in content if isinstance(content, tuple | list) else (content,):
+            if isinstance(one, int) and (one >= 0 or names is not None):
+                found.add(one if one >= 0 else one + len(names or ()))
+            elif not isinstance(one, str) or names is None:
+                return None
+            elif one in names:
+                found.add(names.index(one))
+    return frozenset(found)
 
 
 def _first_of_all(made: Application, resolver: Resolver) -> int:
