@@ -7,6 +7,7 @@ import itertools
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from jaxmigrate.flow.deleted.engine import uses_of_deleted
@@ -16,6 +17,7 @@ from jaxmigrate.flow.given_back import gives_back
 from jaxmigrate.flow.later_reads import asks_for_deletion, binds, block_of, dotted, in_sequence, read_again, stores
 from jaxmigrate.flow.mapped_calls import JITS, may_come_from
 from jaxmigrate.flow.readings import is_scan
+from jaxmigrate.flow.templates import is_template
 from jaxmigrate.flow.wrappers import before_compiling, unwrapped
 from jaxmigrate.program.collectives import PMAPS, SHARD_MAPS, argument
 from jaxmigrate.program.functions import is_static, returned_by
@@ -66,6 +68,7 @@ def reuses(
         own = DONATES.search(module.text) is not None
         if own or _imports_donating(module, resolver):
             concerned.append(module)
+            unread = partial(is_template, module=module, resolver=resolver)
             for call in module.table.calls:
                 if not own and not isinstance(call.func, ast.Name | ast.Attribute):
                     continue  # objects of other modules are not opened for that
@@ -73,7 +76,7 @@ def reuses(
                     given.setdefault(call, []).append(one)
                 for donated, moves in [(one.name, one.of_pmap) for one in given.get(call, ())]:
                     for name in (donated, *_aliases(donated, call, module, resolver, moves=moves)):
-                        read = read_again(call, name, module)
+                        read = read_again(call, name, module, unread)
                         if read is not None and not asks_for_deletion(read, module):
                             told.add((module, read.lineno))
                             yield Reuse(module, call, name, read)

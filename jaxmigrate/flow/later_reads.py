@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from jaxmigrate.program.modules import Module
 
-METADATA = frozenset({"shape", "dtype", "ndim", "size", "sharding", "is_deleted", "aval"})
+METADATA = frozenset({"shape", "dtype", "ndim", "size", "sharding", "is_deleted", "aval", "nbytes", "itemsize"})
+METADATA |= {"weak_type", "committed", "is_fully_addressable", "is_fully_replicated"}
+IsUnread: TypeAlias = Callable[[ast.expr], bool]
 _LEAVES = ast.Return | ast.Raise | ast.Continue | ast.Break
+
+
+def _is_read(_: ast.expr) -> bool:
+    return False
 
 
 def dotted(node: ast.AST) -> str:
@@ -19,8 +26,11 @@ def dotted(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def read_again(call: ast.Call, name: str, module: Module) -> ast.expr | None:
-    """Where a name is read after a call and before it is bound again, going outward block by block."""
+def read_again(call: ast.Call, name: str, module: Module, is_unread: IsUnread = _is_read) -> ast.expr | None:
+    """Where a name is read after a call and before it is bound again, going outward block by block.
+
+    `is_unread` knows places where it stands, but no value of it is read.
+    """
     parents = module.table.parents
     node: ast.AST = call
     while not isinstance(node, ast.stmt):
@@ -37,7 +47,7 @@ def read_again(call: ast.Call, name: str, module: Module) -> ast.expr | None:
         if block is None:
             return None
         after = block[block.index(node) + 1 :]
-        read, ended = in_sequence(after, name)
+        read, ended = in_sequence(after, name, is_unread)
         if read is None and ended and isinstance(parent, ast.For | ast.AsyncFor | ast.While):
             return _argument_named(call, name) if _is_rebound_at_times(after, name) else None
         if read is not None or ended:
@@ -60,16 +70,18 @@ def block_of(node: ast.AST, parent: ast.AST | None) -> Sequence[ast.stmt] | None
     return None
 
 
-def in_sequence(statements: Sequence[ast.stmt], name: str) -> tuple[ast.expr | None, bool]:
+def in_sequence(
+    statements: Sequence[ast.stmt], name: str, is_unread: IsUnread = _is_read
+) -> tuple[ast.expr | None, bool]:
     """The first read of a name in some statements, and whether none can follow them."""
     for statement in statements:
         simple = isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr | ast.Return | ast.Delete)
         bound = binds(statement, name)
         if bound and isinstance(statement, ast.For) and not binds(statement.target, name):
-            return in_sequence(statement.body, name)[0], True  # in its first round
+            return in_sequence(statement.body, name, is_unread)[0], True  # in its first round
         if bound and not simple:
             return None, True  # in some way through it; who knows which comes first
-        read = _read_in(statement, name)
+        read = _read_in(statement, name, is_unread)
         if read is not None or bound or isinstance(statement, _LEAVES):
             return read, True
     return None, False
@@ -112,14 +124,16 @@ def _goes_round(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.If) and isinstance(statement.body[-1], ast.Continue) and not statement.orelse
 
 
-def _read_in(statement: ast.stmt, name: str) -> ast.expr | None:
+def _read_in(statement: ast.stmt, name: str, is_unread: IsUnread) -> ast.expr | None:
     if isinstance(statement, ast.Delete):
         return None
     pending: list[ast.AST] = [statement]
     while pending:
         node = pending.pop(0)
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load) and dotted(node) == name:
-            return node
+            if not is_unread(node):
+                return node
+            continue
         if isinstance(node, ast.Attribute) and node.attr in METADATA:
             continue
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):

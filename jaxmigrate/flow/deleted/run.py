@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from jaxmigrate.flow.deleted.heap import Donation, Heap, Key, Thing
 from jaxmigrate.flow.later_reads import asks_for_deletion
+from jaxmigrate.flow.templates import is_template
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import Function
@@ -150,7 +151,7 @@ class Run:
             return
         at = self.sometimes.get(deleted)
         told = at is None or (self.conditions <= at.conditions and at.turn in (None, self.turn))
-        if told and not asks_for_deletion(node, frame.module):
+        if told and not (asks_for_deletion(node, frame.module) or is_template(node, frame.module, self.resolver)):
             self.uses.append(Use(frame.module, node, self.heap.deleted[deleted]))
             self.heap.restore(thing)
 

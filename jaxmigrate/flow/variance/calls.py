@@ -322,6 +322,7 @@ def enter(run: Run, closure: Closure, arguments: Arguments) -> AbstractValue:
         run.batched > 0,
         run.variables,
         run.applying > 0,
+        run.differentiating > 0,
     )
     if closure.frame is None and key in run.memo:
         known = run.memo[key]

@@ -160,6 +160,7 @@ class Run:
     spills: Level | None = None
     escaped: set[object] = made(factory=set)  # where what was stored outside may have been made
     applying: int = 0  # how many networks deep
+    differentiating: int = 0  # how many derivatives deep: what is made there is a part of a loss
     before_networks: int = 0  # the work outside of networks
     after_networks: int = 0  # the work when the last one was left
     in_networks: int = 0  # how many of the reductions are there

@@ -111,7 +111,11 @@ def _gradient(
     has_aux = _is_true(options.get("has_aux", _nth(made.given, 1)))
     count, before = run.reductions - run.in_networks, (run.cleared, run.customs, run.changes)
     gathered, sent = run.gathered, run.sent
-    out = run.apply(made.callee, arguments, node, frame)
+    run.differentiating += 1
+    try:
+        out = run.apply(made.callee, arguments, node, frame)
+    finally:
+        run.differentiating -= 1
     reduces = run.reductions - run.in_networks > count
     plain = before == (run.cleared, run.customs, run.changes)  # nothing reduced on the way, nothing changed
     depends = out if plain else unreduced(run, made.callee, arguments, node, frame)
