@@ -130,7 +130,7 @@ def _spread(run: Run, value: AbstractValue, node: ast.expr | None) -> AbstractVa
 def normed(run: Run, name: str, result: AbstractValue, node: ast.expr | None) -> AbstractValue:
     """A number made of gradients that nothing has reduced.
 
-    A norm in a loss, as a penalty on gradients by the input, is a term of it: only what is made of its gradient is meant.
+    A norm in a loss, as a penalty on gradients by the input, is a term of it: what is made of its gradient is meant.
     """
     if name not in NORMS or UNREDUCED not in result.marks or result.level == Level.NO or run.batched:
         return result
