@@ -26,7 +26,7 @@ from jaxmigrate.codemod.marks import marked
 from jaxmigrate.codemod.places import Key, Places, holds
 from jaxmigrate.codemod.rewriting import OfStatement
 from jaxmigrate.codemod.rows import Rows
-from jaxmigrate.codemod.said import READS_DOCS, is_map, maps, reworded, without_shapes
+from jaxmigrate.codemod.said import READS_DOCS, is_map, maps, reworded, reworded_head, without_shapes
 from jaxmigrate.codemod.style import Style
 from jaxmigrate.codemod.templates import Templates
 from jaxmigrate.program.operations import (
@@ -152,6 +152,7 @@ class ApplyOperations(VisitorBasedCodemodCommand):
         self._brought: defaultdict[int, Counter[str]] = defaultdict(Counter)  # by statement, the comments in these
         self._comments: defaultdict[int, list[cst.Comment]] = defaultdict(list)
         self._maps: set[int] = set()  # statements in which a map is written
+        self._making: set[int] = set()  # functions that make one
         self._emptied: set[Key] = set()  # imports of which nothing is left
         self._moved: list[imports.Moved] = []
         for operation in self.operations:
@@ -264,6 +265,10 @@ class ApplyOperations(VisitorBasedCodemodCommand):
         node = self._line(original, updated)
         if id(original) in self._maps or any(map(maps, self._operations_on(original))):
             node = reworded(cast("STATEMENTS", node), docstring=self._docstrings)
+            around = next((one for one in reversed(self._around[:-1]) if isinstance(one, cst.FunctionDef)), None)
+            self._making |= {id(around)} if around is not None else set()
+        elif id(original) in self._making and isinstance(node, cst.FunctionDef):
+            node = reworded_head(node, docstring=self._docstrings)
         return without_shapes(original, node) if node is not original else node
 
     def _operations_on(self, node: STATEMENTS) -> Sequence[OfStatement]:

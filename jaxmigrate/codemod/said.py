@@ -16,6 +16,7 @@ SAID = re.compile(rf"(?<![\w./\-])(jax\.)?([Pp]map(?:ped|ed|-ed|'d)|[Pp]map){BES
 CODE = re.compile(r"[`=\"]|https?:|\bimport\b")
 NO_WORDS = re.compile(r"[`=]|https?:|\bimport\b|>>>")  # lines of a docstring that hold code
 READS_DOCS = re.compile(r"__doc__|\bgetdoc\b|\bdocopt\b|\bfire\.Fire\b|\btyper\b|\bclick\b")  # what says them to others
+PMAPS = re.compile(r"\bpmap\b")
 RESHAPED = re.compile(r"\breshap\w+ .*\(.*device", re.IGNORECASE)  # `(local_devices, batch, ...)`
 NO_PROSE = re.compile(  # comments that tell a tool something, ask for work, or hold no words
     r"#\s*(%%|@|jaxmigrate|pylint|pyright|mypy|pytype|noqa|type:|fmt:|yapf|isort|ruff|flake8|pragma|TODO|FIXME|\W*$)",
@@ -57,6 +58,16 @@ def reworded(node: cst.SimpleStatementLine | cst.BaseCompoundStatement, *, docst
     if behind is not None and behind.comment is not None and (text := _said(behind.comment.value)):
         node = node.with_changes(trailing_whitespace=behind.with_changes(comment=cst.Comment(text)))
     return node
+
+
+def reworded_head(function: cst.FunctionDef, *, docstring: bool) -> cst.FunctionDef:
+    """A function that makes maps, and calls no pmap any more, whose docstring and comments above it say so."""
+    statements = function.body.body[function.get_docstring() is not None :]
+    if any(PMAPS.search(line.partition("#")[0]) for one in statements for line in source(one).splitlines()):
+        return function
+    lines = [_line(line) for line in function.leading_lines]
+    body = _docstring(function.body) if docstring else function.body
+    return function.with_changes(leading_lines=lines, body=body)
 
 
 def without_shapes(before: cst.CSTNode, after: cst.CSTNode) -> cst.CSTNode:

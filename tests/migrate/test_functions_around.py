@@ -218,3 +218,33 @@ def test_a_file_that_calls_jax_numpy_np_has_another_name_for_numpy() -> None:
     after = fix_files({"main.py": text}, "auto")["main.py"]
     assert "import numpy as onp\n" in after
     assert "_np" not in after
+
+
+MAKES = '''\
+import jax
+
+
+# The pmapped rendering function.
+def create(model):
+    """Creates pmap'ed function for full image rendering, see `pmap(f)`.
+
+    It is pmapped.
+    """
+    # what pmap would do with it is another question
+
+    def render(x):
+        return jax.lax.all_gather(model(x), axis_name="batch")
+
+    render_p = jax.pmap(render, axis_name="batch")
+    return render_p
+'''
+
+
+def test_the_head_of_a_function_that_makes_a_map_says_so() -> None:
+    after = fix_files({"main.py": MAKES})["main.py"]
+    assert "# The sharded rendering function.\ndef create" in after
+    assert "\n    It is sharded.\n" in after
+    assert "# what pmap would do with it" in after
+    kept = MAKES.replace("    return render_p", "    return render_p, getattr(jax, name).pmap(model)")
+    after = fix_files({"main.py": kept.replace("create(model", "create(model, name")})["main.py"]
+    assert "# The pmapped rendering function.\ndef create" in after
