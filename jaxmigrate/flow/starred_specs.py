@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.values import Function
 
 DEEPEST = 4
@@ -74,11 +75,17 @@ def _entry(node: ast.expr, module: Module, resolver: Resolver, depth: int) -> It
 def _named(name: ast.Name, module: Module, resolver: Resolver, depth: int) -> Iterator[tuple[Module, ast.Constant]]:
     """What a list is made with, and what is stored in it or appended in the same function."""
     scope = module.table.scope_of[name]
-    for binding in resolver.bindings(name.id, scope):
+    bindings = resolver.bindings(name.id, scope)
+    since = _made_anew(name, bindings, module)
+    for binding in bindings:
+        if since and not since <= getattr(binding.node, "lineno", 0) <= name.lineno:
+            continue
         if binding.value is not None and not binding.path:
             yield from _entries(binding.value, module, resolver, depth + 1)
     for other in module.table.named.get(name.id, ()):
         if other not in module.table.scope_of or module.table.scope_of[other] is not scope:
+            continue
+        if since and not since <= other.lineno <= name.lineno:
             continue
         above = module.table.parents.get(other)
         store = module.table.parents.get(above) if above is not None else None
@@ -89,3 +96,15 @@ def _named(name: ast.Name, module: Module, resolver: Resolver, depth: int) -> It
                 yield from _entry(value, module, resolver, depth)
             case ast.Attribute(attr="append"), ast.Call(args=[value]):
                 yield from _entry(value, module, resolver, depth)
+
+
+def _made_anew(name: ast.Name, bindings: Sequence[Binding], module: Module) -> int:
+    """The line above a read where a list that is made several times is made for it; 0 where that is not in sight."""
+    around: list[ast.AST] = []
+    node: ast.AST | None = name
+    while node is not None and not isinstance(node, ast.FunctionDef | ast.Lambda | ast.Module):
+        around.append(node)
+        node = module.table.parents.get(node)
+    blocks = [block for one in around if isinstance(one, ast.stmt) and (block := module.table.block_of(one))]
+    above = (one.node for one in bindings if isinstance(one.node, ast.Assign) and one.node.lineno < name.lineno)
+    return max((one.lineno for one in above if any(one in block for block in blocks)), default=0)
