@@ -6,9 +6,14 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from jaxmigrate.flow.mapped_calls import JITS
+from jaxmigrate.program.collectives import PMAPS, VMAP
+from jaxmigrate.program.combined import PARTIALS
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.values import Constant, ModuleValue
+from jaxmigrate.program.values import Application, Class, Constant, External, Function, ModuleValue
+
+WRAPS = PMAPS | JITS | PARTIALS | {VMAP}  # which run what they are given only later
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,6 +25,7 @@ class AxisNames:
     quote: str
     first: float = float("inf")
     _found: dict[str, str] = field(default_factory=dict)
+    _lines: dict[str, float] = field(default_factory=dict)
 
     def of(self, axis: str) -> str:
         """The source of the name of an axis."""
@@ -57,9 +63,40 @@ class AxisNames:
         statement = next(
             (one for one in self.module.tree.body if one is node or node in getattr(one, "names", ())), None
         )
-        if statement is None or statement.lineno >= self.first:
+        if statement is None or statement.lineno >= min(self.first, self._first_run()):
             return False
         return all(name not in scope.bindings for scope in table.own_scope.values() if scope is not table.root)
+
+    def _first_run(self) -> float:
+        """The first line of the file's top that may run functions of the project, in which the axis may be said."""
+        if "run" not in self._lines:
+            table = self.module.table
+            at_top = (call for call in table.calls if table.function_of(call) is None)
+            self._lines["run"] = min((c.lineno for c in at_top if self._may_run(c)), default=float("inf"))
+        return self._lines["run"]
+
+    def _may_run(self, call: ast.Call) -> bool:
+        """Whether a call may be of a function of the project, or gives one to a library that may run it."""
+        base: ast.expr = call.func
+        while isinstance(base, ast.Attribute | ast.Call | ast.Subscript):
+            base = base.func if isinstance(base, ast.Call) else base.value
+        called = self.resolver.values(call.func, self.module)
+        if any(isinstance(one, Function | Class) for one in called):
+            return True
+        known = isinstance(base, ast.Constant) or self._is_of_library(base)
+        if not known:
+            return True
+        if called and all(isinstance(one, External) and one.name in WRAPS for one in called):
+            return False
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        held = [one for one in given if isinstance(one, ast.Name | ast.Attribute | ast.Lambda)]
+        return any(isinstance(v, Function | Class) for one in held for v in self.resolver.values(one, self.module))
+
+    def _is_of_library(self, node: ast.expr) -> bool:
+        """Whether what something is called of comes from a library: a module, a function, what one has made."""
+        values = self.resolver.values(node, self.module) if isinstance(node, ast.Name) else ()
+        made = (one.callee if isinstance(one, Application) else one for one in values)
+        return bool(values) and all(isinstance(one, External) for one in made)
 
 
 def _is_about(name: str) -> bool:

@@ -87,6 +87,22 @@ FORMS = {  # what a program says, and what stands for the axis in it
         },
         "'qmc'",
     ),
+    "below a call": (
+        {"axis": "'qmc'", "map": "jax.pmap(step, axis_name='qmc')", "below": "FIRST = main()\nAXIS = 'qmc'\n"},
+        "'qmc'",
+    ),
+    "below a call by a library": (
+        {
+            "axis": "'qmc'",
+            "map": "jax.pmap(step, axis_name='qmc')",
+            "below": "FIRST = [*map(main, [])]\nAXIS = 'qmc'\n",
+        },
+        "'qmc'",
+    ),
+    "below calls of libraries": (
+        {"above": "DATA = np.ones(jax.device_count())\nAXIS = 'qmc'\n"},
+        "AXIS",
+    ),
 }
 
 
