@@ -156,9 +156,12 @@ def _parsed(path: Path, text: str, *, newer: bool) -> ast.Module:
     except SyntaxError:
         if not newer or sys.version_info >= (3, 12):
             raise
-        from jaxmigrate.program.type_parameters import without_type_parameters  # which most runs do without
+        # which most runs do without
+        from jaxmigrate.program.nested_quotes import without_nested_quotes
+        from jaxmigrate.program.type_parameters import without_type_parameters
 
-        older = without_type_parameters(text)
+        single = without_nested_quotes(text)
+        older = without_type_parameters(single or text) or single
         if older is None:
             raise
     try:
