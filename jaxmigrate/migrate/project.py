@@ -18,6 +18,7 @@ from jaxmigrate.migrate.api_updates.shared_helpers import with_shared_helpers
 from jaxmigrate.migrate.cleanup import without_leftovers
 from jaxmigrate.migrate.decide import Decision, Refusal, decide, surroundings
 from jaxmigrate.migrate.faked import leave_faked
+from jaxmigrate.migrate.file_work import FileWork
 from jaxmigrate.migrate.imports import imported_names
 from jaxmigrate.migrate.kept import leave_kept, place_of
 from jaxmigrate.migrate.layouts import Chosen, Mapped, Unwritten, choose
@@ -34,7 +35,7 @@ from jaxmigrate.migrate.sites import Outcome, site_plan
 from jaxmigrate.migrate.style import style_of
 from jaxmigrate.migrate.unhandled import Source, blamed
 from jaxmigrate.migrate.witnesses import with_witnesses, witnesses
-from jaxmigrate.migrate.writing import FileWork, NewFile, ProjectWriter
+from jaxmigrate.migrate.writing import NewFile, ProjectWriter
 from jaxmigrate.program.modules import Module, Project, parse_module, read_utf8
 from jaxmigrate.program.operations import THROUGH, Mark, Operation
 from jaxmigrate.program.resolve import Resolver

@@ -5,22 +5,19 @@ from __future__ import annotations
 import ast
 import functools
 import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from jaxmigrate.flow.layout.causes import Reason, Stacked
-from jaxmigrate.flow.layout.choices import OpChoice, SiteChoice
-from jaxmigrate.flow.layout.device_lists import changes_devices
+from jaxmigrate.flow.layout.choices import OpChoice
 from jaxmigrate.flow.layout.reachable_modules import ReachableModules
-from jaxmigrate.migrate.aliases import Aliased, unused_aliases
-from jaxmigrate.migrate.array_writer import ArrayWriter, Program
+from jaxmigrate.migrate.aliases import unused_aliases
+from jaxmigrate.migrate.array_writer import ArrayWriter
 from jaxmigrate.migrate.axis_names import AxisNames
 from jaxmigrate.migrate.checkpoint_writer import write_checkpoints
-from jaxmigrate.migrate.compiled import compiling
-from jaxmigrate.migrate.counts import counts_devices, has_fixed_rows, imports_part, may_be_fewer
 from jaxmigrate.migrate.decide import Decision, Surroundings, merged, needs_of
+from jaxmigrate.migrate.file_work import FileWork
 from jaxmigrate.migrate.helper import Needs, helper_lines
 from jaxmigrate.migrate.host_calls import has_host_calls, lays_out_arguments
 from jaxmigrate.migrate.import_style import asked_for
@@ -30,12 +27,12 @@ from jaxmigrate.migrate.kept_maps import is_hashable
 from jaxmigrate.migrate.layouts import Chosen
 from jaxmigrate.migrate.map_parts import MapParts
 from jaxmigrate.migrate.map_places import MapPlaces
+from jaxmigrate.migrate.map_plans import MapPlans, fits_calls
 from jaxmigrate.migrate.map_writer import MapWriter
-from jaxmigrate.migrate.maps import MapPlan
 from jaxmigrate.migrate.names import FileNames
 from jaxmigrate.migrate.names_above import NamesAbove
 from jaxmigrate.migrate.nested_code import inner_axis_lines, inside_lines, inside_names, nested_lines
-from jaxmigrate.migrate.one_device import Alone, arguments_alone, is_only_called
+from jaxmigrate.migrate.one_device import is_only_called
 from jaxmigrate.migrate.other_devices import may_order_devices, uses_other_devices
 from jaxmigrate.migrate.repeated_maps import RepeatedMaps
 from jaxmigrate.migrate.runs_again import RunsAgain
@@ -49,11 +46,8 @@ from jaxmigrate.migrate.sharing import (
     together_wanted,
     with_their_own,
 )
-from jaxmigrate.migrate.site_calls import arguments_of
-from jaxmigrate.migrate.site_maps import of_choice, of_site
 from jaxmigrate.migrate.stable_names import StableNames
 from jaxmigrate.migrate.style import style_of
-from jaxmigrate.migrate.unasked_axes import is_unasked
 from jaxmigrate.program.modules import Module, Project
 from jaxmigrate.program.operations import (
     Define,
@@ -67,30 +61,12 @@ from jaxmigrate.program.operations import (
     texts_of,
 )
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.sites import MappedSite, axis_of
+from jaxmigrate.program.sites import MappedSite
 from jaxmigrate.program.star_imports import starred_names
-from jaxmigrate.program.values import Application, Constant, External, Value
+from jaxmigrate.program.values import External
 
 WORD = re.compile(r"\w+")
 STARRED = {"jax": "jax", "jnp": "jax.numpy", "np": "numpy"}
-DEFAULT_AXES = ("devices", "device", "mapped_axis")
-
-
-@dataclass(slots=True, eq=False)
-class FileWork:
-    """One file with what was decided of it; `ids` name its sites in marks, `aliased` are those under aliases of pmap.
-
-    After it is written: its operations, the sites that show their own shard_map, and what failed to be written with
-    global arrays.
-    """
-
-    module: Module
-    decisions: Sequence[Decision]
-    ids: Mapping[ast.expr, str]
-    aliased: Sequence[Aliased] = ()
-    operations: list[Operation] = field(default_factory=list)
-    direct: set[ast.expr] = field(default_factory=set)
-    failed: dict[ast.expr, Reason] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,23 +99,18 @@ class ProjectWriter:
         self.around = around
         self.project = project
         self.run_at_import = run_at_import(project, self.resolver)
-        self.default_axis = chosen.axis if chosen is not None and chosen.axis else self._default_axis()
-        self.program = chosen.program if chosen is not None else Program(around.processes, around.guarded)
+        self.maps = MapPlans(works, chosen, resolver, around, project)
         self.wanted = {work.module: self._nothing_yet() for work in works}  # one for those that share a module
         self._everywhere: set[ast.AST] = set()  # arguments that go to all devices
         self._indirect: set[ast.expr] = set()  # sites whose meshes are chosen at each call
-        self._plans: dict[ast.expr, MapPlan | None] = {}
-        self._around_maps = False  # also where the calls of a map could lay out what it takes
-        self._alone: dict[Module, list[tuple[MappedSite, Alone]]] | None = None
-        self._counted: dict[Module, bool] = {}
         self._repeated = {work.module: RepeatedMaps(work.module) for work in works}
         self._unused: dict[Decision, list[tuple[Module, Operation]]] = {}  # aliases, and what drops them
 
     def write(self) -> dict[Path, NewFile]:
         """Fills the works with their operations; the new files, by path."""
         self._write_first()
-        if any("host_local" in one.all_names for one in self.wanted.values()) and self._lays_out_at_calls():
-            self._around_maps = True  # the function that some maps need does for all of them
+        if any("host_local" in one.all_names for one in self.wanted.values()) and self.maps.lays_out_at_calls():
+            self.maps.around_maps = True  # the function that some maps need does for all of them
             self._forget()
             self._write_first()
         if not self.works or any(work.failed for work in self.works):
@@ -184,12 +155,9 @@ class ProjectWriter:
         """Goes back to where nothing was written."""
         self.wanted = {work.module: self._nothing_yet() for work in self.works}
         self._repeated = {work.module: RepeatedMaps(work.module) for work in self.works}
-        self._plans.clear()
+        self.maps.forget()
         for work in self.works:
             work.operations, work.direct = [], set()
-
-    def _lays_out_at_calls(self) -> bool:
-        return any(plan is not None and plan.at_calls for plan in self._plans.values())
 
     def _nothing_yet(self) -> Wanted:
         around = self.around
@@ -197,10 +165,10 @@ class ProjectWriter:
             processes=around.processes,
             ordered=around.ordered,
             several=around.several,
-            unlike=self.program.unlike,
-            default_axis=self.default_axis,
-            own=self.program.own_devices,
-            some=self.program.some,
+            unlike=self.maps.program.unlike,
+            default_axis=self.maps.default_axis,
+            own=self.maps.program.own_devices,
+            some=self.maps.program.some,
         )
 
     def _places(self) -> dict[Module, Location]:
@@ -295,7 +263,7 @@ class ProjectWriter:
         quote = style_of(module).quote
         shared = Shared(module, names, self.wanted[module], places)
         map_places = MapPlaces(module, self.run_at_import)
-        parts = MapParts(names, shared, quote, self.around.several, self.program.own, self.around.lower)
+        parts = MapParts(names, shared, quote, self.around.several, self.maps.program.own, self.around.lower)
         stable = StableNames(module, self.resolver, map_places)
         above = NamesAbove(module, parts, map_places, stable, self._repeated[module], work.operations)
         again = RunsAgain(module, self.project, self.resolver)
@@ -345,7 +313,7 @@ class ProjectWriter:
         """Writes all sites of a reference; False where the function that chooses its mesh has to take its place."""
         if not decision.sites or decision.around or not writer.parts.names.can_import:
             work.failed |= {
-                site.node: self._unwritten(site) for site in decision.sites if self._choice(site) is not None
+                site.node: self._unwritten(site) for site in decision.sites if self.maps.choice(site) is not None
             }
             return False
         written = [self._write_map(work, site, writer) for site in decision.sites]
@@ -353,11 +321,11 @@ class ProjectWriter:
 
     def _write_map(self, work: FileWork, site: MappedSite, writer: MapWriter) -> bool:
         """Writes one site, which may stand under an alias with others that are not."""
-        plan = self._plan(site)
+        plan = self.maps.of(site)
         if plan is not None and not self._may_be_unwrapped(site) and writer.write(plan):
             work.direct.add(site.node)
             return True
-        if self._choice(site) is not None:
+        if self.maps.choice(site) is not None:
             work.failed[site.node] = self._unwritten(site)
         return False
 
@@ -385,127 +353,12 @@ class ProjectWriter:
         wanted = [c.site for c in choices if c.is_global and c.site.module is work.module]
         return [*found, *(site for site in wanted if site.node not in known)]
 
-    def _choice(self, site: MappedSite) -> SiteChoice | None:
-        """The choice of a site that has global arrays."""
-        found = self.chosen.layouts.sites.get(site.node) if self.chosen is not None else None
-        return found if found is not None and found.is_global else None
-
-    def _plan(self, site: MappedSite) -> MapPlan | None:
-        """The map of a site; none where its mesh is not that of all devices and one device holds what it is given.
-
-        What one device holds is laid out where it is given; by the map itself, where not all of that can be reached.
-        """
-        if site.node not in self._plans:
-            plan = self._mapped_as(site)
-            if plan is not None and (alone := self._alone_of(site)) != []:
-                own_mesh = plan.by_rows or plan.has_own_mesh or not plan.axis_name
-                plan = None if own_mesh else plan if alone is not None else replace(plan, lays_out=True)
-            elif plan is not None and self._has_own_devices(plan):
-                plan = replace(plan, own_devices=True)
-            elif plan is not None and self._is_laid_out_at_calls(site) and _fits_calls(plan):
-                plan = replace(plan, at_calls=True)
-            self._plans[site.node] = plan
-        return self._plans[site.node]
-
-    def _is_laid_out_at_calls(self, site: MappedSite) -> bool:
-        """Whether the calls of a map of stacked arrays lay out what they give it."""
-        if self._around_maps:
-            return False
-        found = self.chosen.layouts.sites.get(site.node) if self.chosen is not None else None
-        return found is not None and found.at_calls
-
-    def _has_own_devices(self, plan: MapPlan) -> bool:
-        """Whether each process can map its rows over devices of its own, which is what pmap does then.
-
-        So it is under `jax.jit`, where it is given these, or where its axis has no name or one that nothing in it can
-        say: no collective can ask for those of others. What has no rows may come from a map over all processes, where
-        some give such.
-        Global arrays lie on these where all maps of the program are given them.
-        """
-        if plan.choice is not None:
-            return self.program.own_devices
-        if not self.around.processes or plan.by_rows:
-            return False
-        if plan.devices is not None:
-            argument = plan.site.keyword("devices")
-            return argument is not None and all(map(_is_local, self.resolver.argument_values(argument)))
-        if not (plan.takes_rows or not self._has_shared()):
-            return False
-        if axis_of(plan.site, self.resolver) is None or compiling(plan.site, self.resolver) is not None:
-            return True
-        return self.around.several and is_unasked(plan.site, self.resolver)
-
-    def _has_shared(self) -> bool:
-        """Whether some array may lie on all devices of the program as one."""
-        choices = self.chosen.layouts.sites.values() if self.chosen is not None else ()
-        return self.program.own or any(choice.is_global for choice in choices)
-
-    def _mapped_as(self, site: MappedSite) -> MapPlan | None:
-        choice = self._choice(site)
-        unknown = choice is None or any(
-            part.layout in ("stacked", "broadcast") for one in choice.arguments for part in one.leaves
-        )
-        elsewhere = unknown and self.program.some is None and uses_other_devices(site.module, self.resolver)
-        if elsewhere:
-            return None  # what is known to be global lies on all devices in their order
-        plan = self._by_layouts(site, choice)
-        moves = lays_out_arguments(site, self.resolver, stacked=unknown)
-        moves = moves or (unknown and may_order_devices(site.module, self.resolver))
-        return replace(plan, moves=True) if plan is not None and moves else plan
-
-    def _by_layouts(self, site: MappedSite, choice: SiteChoice | None) -> MapPlan | None:
-        """The map of a site by the layouts of its arrays, or of stacked ones."""
-        if choice is not None:
-            return of_choice(choice, self.resolver, site.module)
-        fixed = (has_fixed_rows(one, module) for one, module in arguments_of(site, self.resolver))
-        all_devices = self._counts_devices(site) and not any(fixed)
-        return of_site(site, self.resolver, self._axis_of_others(site.module), all_devices=all_devices)
-
-    def _counts_devices(self, site: MappedSite) -> bool:
-        """Whether a file's maps run on all devices: it counts them, or others that mention it do, and takes no part.
-
-        The devices that a site itself is given say nothing of that.
-        """
-        module, given = site.module, site.keyword("devices")
-        if given is not None and given.expression is not None and given.module is module:
-            part = may_be_fewer(module, set(ast.walk(given.expression))) or changes_devices(module, self.resolver)
-            return counts_devices(module) and not part
-        if module not in self._counted:
-            stem = module.path.stem
-            near = [m for m in self.project.named if m is module or stem in m.text]
-            counted = self.around.processes or any(map(counts_devices, near))
-            part = any(may_be_fewer(m) or changes_devices(m, self.resolver) for m in near)
-            self._counted[module] = counted and not part and not imports_part(module, self.project)
-        return self._counted[module]
-
-    def _axis_of_others(self, module: Module) -> str:
-        """A name for the axes without one of a file: that of its others, where they have one in common."""
-        own = self._axes(site for site in self._own_sites() if site.module is module)
-        is_named = self.default_axis in self._axes(self._own_sites())
-        return next(iter(own)) if len(own) == 1 and is_named else self.default_axis
-
-    def _axes(self, sites: Iterable[MappedSite]) -> Counter[str]:
-        """The names of the axes of sites, with how many have each."""
-        found = (axis_of(site, self.resolver) for site in sites)
-        return Counter(a.value for a in found if isinstance(a, Constant) and isinstance(a.value, str))
-
-    def _default_axis(self) -> str:
-        """A name for axes without one: that of the others, unless some code may ask whether it is bound."""
-        texts = [m.text for m in self.project.named]
-        known = self._axes(self._own_sites())
-        if known and not any("NameError" in text for text in texts):
-            return known.most_common(1)[0][0]
-        for name in DEFAULT_AXES:
-            if not any(f'"{name}"' in text or f"'{name}'" in text for text in texts):
-                return name
-        return "_" + DEFAULT_AXES[-1]
-
     # arrays
 
     def _write_alone(self, work: FileWork, shared: Shared, names: FileNames) -> None:
         """Arguments that one device holds go to all of them, as pmap sent them."""
-        for site, argument in self._arguments_alone().get(work.module, ()):
-            plan = self._plan(site)
+        for site, argument in self.maps.arguments_alone().get(work.module, ()):
+            plan = self.maps.of(site)
             if plan is None or site.node in self._indirect or argument.node in self._everywhere:
                 continue
             self._everywhere.add(argument.node)
@@ -519,43 +372,11 @@ class ProjectWriter:
             )
             work.operations.append(Replace(argument.node, made))
 
-    def _arguments_alone(self) -> Mapping[Module, Sequence[tuple[MappedSite, Alone]]]:
-        """By file, the arguments that one device holds, with the sites that take them."""
-        if self._alone is None:
-            self._alone = {}
-            for site in self._own_sites():
-                for argument in self._alone_of(site) or ():
-                    self._alone.setdefault(argument.module, []).append((site, argument))
-        return self._alone
-
-    def _own_sites(self) -> Iterator[MappedSite]:
-        """The sites that may show a map of their own."""
-        for work in self.works:
-            yield from (site for d in work.decisions if d.is_plain for site in d.sites)
-            yield from (one.site for one in work.aliased)
-
-    def _alone_of(self, site: MappedSite) -> list[Alone] | None:
-        """The arguments of a site that one device holds; None where not all of them can be reached."""
-        choice = self._choice(site)
-        if choice is not None:
-            places = [i for i, a in enumerate(choice.arguments) if a.layout == "broadcast"]
-        elif site.keyword("in_axes") is None:
-            return []
-        else:
-            plan = self._mapped_as(site)
-            places = [i for i, a in enumerate(plan.inputs if plan is not None else ()) if not a.split and not a.static]
-        found = arguments_alone(site, places, self.resolver, self._changed()) if places else []
-        own = {work.module for work in self.works}
-        return found if found is None or all(a.module in own for a in found) else None
-
-    def _changed(self) -> Collection[ast.AST]:
-        return self.chosen.layouts.replaced if self.chosen is not None else ()
-
     def _arrays(self, work: FileWork, names: FileNames, shared: Shared, axes: AxisNames) -> None:
         if self.chosen is None:
             return
         layouts = self.chosen.layouts
-        arrays = ArrayWriter(work.module, self.resolver, names, shared, self.program, axes)
+        arrays = ArrayWriter(work.module, self.resolver, names, shared, self.maps.program, axes)
         for choice in layouts.ops:
             if choice.op.module is work.module and self._is_written_at_calls(choice):
                 work.operations += arrays.write(choice)
@@ -576,10 +397,10 @@ class ProjectWriter:
         site = self.chosen.layouts.sites.get(choice.site) if self.chosen is not None and choice.site else None
         if site is None or not site.at_calls:
             return True
-        if self._around_maps:
+        if self.maps.around_maps:
             return False
-        plan = self._plan(site.site)
-        return plan is not None and _fits_calls(plan) and site.site.node not in self._indirect
+        plan = self.maps.of(site.site)
+        return plan is not None and fits_calls(plan) and site.site.node not in self._indirect
 
     # what stays with the map that chooses its mesh at each call
 
@@ -590,7 +411,7 @@ class ProjectWriter:
         inside = [d for d in replaced if d.inside]
         if plain:
             again = RunsAgain(work.module, self.project, self.resolver)
-            needs = needs_of(plain, self.around, self.resolver, self._changed())
+            needs = needs_of(plain, self.around, self.resolver, self.maps.changed)
             needs = replace(
                 needs,
                 moves=not needs.inner and any(map(self._moves, plain)),
@@ -614,7 +435,7 @@ class ProjectWriter:
     ) -> None:
         if not names.can_import:
             needs = replace(needs, again=False)
-            found = plan_imports(work.module, needs, self.default_axis)
+            found = plan_imports(work.module, needs, self.maps.default_axis)
             name = found.names.helper
             text = "\n".join(helper_lines(needs, found.names))
             work.operations.append(Define(text, tuple(d.reference.node for d in plain)))
@@ -625,7 +446,7 @@ class ProjectWriter:
 
     def _nested(self, work: FileWork, nested: Sequence[Decision], inside: Sequence[Decision], names: FileNames) -> None:
         """Maps of maps: one over two axes in place, two that share a mesh in a body."""
-        plan = plan_imports(work.module, Needs(), self.default_axis)
+        plan = plan_imports(work.module, Needs(), self.maps.default_axis)
         found = replace(
             inside_names(work.module, plan.names) if inside else plan.names,
             jax=names.of("jax"),
@@ -646,18 +467,6 @@ class ProjectWriter:
             work.operations.append(Replace(decision.reference.node, code(found.nested)))
             work.operations.append(Replace(one.call, code("$f", f=one.function)))
             work.operations.append(Replace(one.outer_axis, code("($itself, $inner)", inner=one.inner_axis)))
-
-
-def _fits_calls(plan: MapPlan) -> bool:
-    """Whether all devices take the rows of what is given and returned, so that a call can say where these lie."""
-    usual = all(array.drops and array.axis == 0 for array in plan.everything if not array.static)
-    by_place = not (plan.given_by_keyword or plan.any_keywords or plan.by_rows)
-    return usual and by_place and not (plan.has_own_mesh or plan.own_devices) and bool(plan.axis_name)
-
-
-def _is_local(value: Value) -> bool:
-    """Whether a value is the list of this process's devices."""
-    return isinstance(value, Application) and value.callee == External("jax.local_devices")
 
 
 def _node(operation: Operation) -> ast.AST | None:
