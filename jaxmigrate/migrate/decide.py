@@ -47,7 +47,7 @@ RAISES_AS_SEVERAL = re.compile(
     r"^\s*(if\s+[\w.]*(process|host)_count\(\)\s*(>|!=)\s*1\s*:\s*raise\b|assert\s+[\w.]*(process|host)_count\(\)\s*==\s*1\b)",
     re.MULTILINE,
 )
-READS_WRAPPED = re.compile(r"""(?<!\bself)\.\s*__wrapped__\b|["']__wrapped__["']""")
+READS_WRAPPED = re.compile(r"""\.\s*__wrapped__\b|["']__wrapped__["']""")
 SETS_WRAPPED = re.compile(r"\s*(?:#|[\w.]+\.__wrapped__\s*=[^=])")
 ORDERED = re.compile(  # what gives devices their places, also by a library's function
     r"\b(axis_index\w*|all_gather\w*|all_to_all|ppermute|pshuffle|pswapaxes|psum_scatter|reduce_scatter"

@@ -8,6 +8,7 @@ followed by their last parts alone: one that is followed too far costs a line of
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ FETCHES = frozenset({"int", "float", "bool", "str", "len", "device_get", "tolist
 MOST = 20_000  # expressions that names are followed to: what leads to more leads everywhere
 DEEPEST = 3  # functions that make functions that make maps, and parameters that are given parameters
 KEEPS_ARGUMENTS = frozenset({"jit", "wraps", "append"})  # of a function that they are given
+FINDS_LOCALS = re.compile(r"\b(?:locals|eval|exec|vars|dir|_getframe|currentframe|f_locals|cell_contents)\b")
 Place = tuple[ast.expr, Module]
 Named = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -91,10 +93,12 @@ def hides_arguments(site: MappedSite, resolver: Resolver) -> bool:
 
 
 def is_only_called(site: MappedSite, resolver: Resolver) -> bool:
-    """Whether what a site maps is called under every name that it goes by, and nothing else is done with it."""
+    """Whether what a site maps is called where it is made, or by names of one function, and nothing else is done."""
     parent = site.module.table.parents.get(site.node)
     if isinstance(parent, Named) and len(parent.decorator_list) > 1:
         return False  # which another decorator may look at
+    if FINDS_LOCALS.search(site.module.text):
+        return False
     uses = _uses_of_site(site, resolver)
     return not (uses.hidden or uses.is_read or uses.is_lost)
 
@@ -232,7 +236,8 @@ class _Uses:
             point.following = self._following(point)
         point.walk = self._walk
         self._count += 1 + point.idle
-        self.is_read |= not point.level and point.idle > 0
+        by_any = point.module is None and not isinstance(point.node, Own)  # who may find it by reflection
+        self.is_read |= not point.level and (point.idle > 0 or by_any)
         return point.following
 
     def _following(self, point: _Point) -> Sequence[_Point]:
@@ -277,7 +282,8 @@ class _Uses:
             case ast.Assign() | ast.AnnAssign() | ast.NamedExpr():
                 targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
                 found = (one for target in targets for one in read_from(target, module, parent))
-                return _Step([(one, None, 0) for one in found], kept=any(map(self._keeps, targets)))
+                kept = isinstance(parent, ast.NamedExpr) or any(map(self._keeps, targets))
+                return _Step([(one, None, 0) for one in found], kept=kept)
             case ast.FunctionDef() | ast.AsyncFunctionDef() if node not in parent.decorator_list:
                 return _Step([(one, None, 0) for one in _defaulted(node, parent, module)])
             case ast.FunctionDef() | ast.AsyncFunctionDef():
@@ -288,11 +294,9 @@ class _Uses:
                 return _Step([(cast("ast.expr", parent), module, 0)])
         return NOWHERE
 
-    def _keeps(self, target: ast.expr) -> bool:
-        """Whether what is assigned to a target is found by a key, by code that asks for an attribute, or unpacked."""
-        if isinstance(target, ast.Attribute):
-            quoted = (f'"{target.attr}"', f"'{target.attr}'")
-            return any(one in module.text for module in self.resolver.project.program for one in quoted)
+    @staticmethod
+    def _keeps(target: ast.expr) -> bool:
+        """Whether what is assigned to a target is found by a key or as an attribute, or unpacked."""
         return not isinstance(target, ast.Name)
 
     def _passed_on(self, node: ast.expr, call: ast.Call, module: Module) -> _Step:

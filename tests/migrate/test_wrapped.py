@@ -28,12 +28,46 @@ def step(x):
 """
 # How the map is made and used beside code that reads `__wrapped__`.
 CALLED = {
+    "called in place": """
+RESULT = np.asarray(jax.pmap(step)(X)).tolist()
+""",
+    "called by a name of its function": """
+def main():
+    p_step = jax.pmap(step)
+    first = p_step(X)
+    return np.asarray(p_step(first)).tolist()
+
+
+RESULT = main()
+""",
+    "decorated in a function": """
+def main():
+    @jax.pmap
+    def p_step(x):
+        return step(x)
+
+    return np.asarray(p_step(X)).tolist()
+
+
+RESULT = main()
+""",
+    "called in a function within": """
+def main():
+    p_step = jax.pmap(step)
+
+    def again(x):
+        return p_step(p_step(x))
+
+    return np.asarray(again(X)).tolist()
+
+
+RESULT = main()
+""",
+}
+MAY_BE_READ = {
     "called": """
 p_step = jax.pmap(step)
 RESULT = np.asarray(p_step(X)).tolist()
-""",
-    "called in place": """
-RESULT = np.asarray(jax.pmap(step)(X)).tolist()
 """,
     "decorated": """
 @jax.pmap
@@ -54,8 +88,6 @@ class Trainer:
 
 RESULT = np.asarray(Trainer().run()).tolist()
 """,
-}
-MAY_BE_READ = {
     "given to a function that calls it": """
 def run(mapped, x):
     return mapped(x)
@@ -138,6 +170,83 @@ def run(*steps):
 
 RESULT = np.asarray(run(jax.pmap(step))).tolist()
 """,
+    "by a walrus": """
+def main():
+    p_step = jax.pmap(step)
+    return np.asarray((held := p_step).__wrapped__(X)).tolist(), np.asarray(held(X)).tolist()
+
+
+RESULT = main()
+""",
+    "by a property": """
+p_step = jax.pmap(step)
+
+
+class Trainer:
+    @property
+    def run(self):
+        return p_step
+
+
+RESULT = np.asarray(bare(Trainer().run)(X)).tolist()
+""",
+    "by all names of a module": """
+import sys
+
+p_step = jax.pmap(step)
+RESULT = [
+    np.asarray(bare(one)(X)).tolist()
+    for name, one in sorted(vars(sys.modules[__name__]).items())
+    if name == "p_step"
+]
+""",
+    "by all attributes": """
+class Trainer:
+    def __init__(self):
+        self.p_step = jax.pmap(step)
+
+    def run(self):
+        return [np.asarray(bare(one)(X)).tolist() for one in self.__dict__.values()]
+
+
+RESULT = Trainer().run()
+""",
+    "by locals": """
+def main():
+    p_step = jax.pmap(step)
+    return np.asarray(bare(locals()["p_step"])(X)).tolist()
+
+
+RESULT = main()
+""",
+    "a field's default": """
+import dataclasses
+from typing import Any
+
+p_step = jax.pmap(step)
+
+
+@dataclasses.dataclass
+class Trainer:
+    train: Any = p_step
+
+
+RESULT = np.asarray(bare(Trainer().train)(X)).tolist()
+""",
+    "by an object that delegates": """
+class Held:
+    def __init__(self, held):
+        self.held = held
+
+    def __getattr__(self, name):
+        return getattr(self.__dict__["held"], name)
+
+    def run(self, x):
+        return self.__wrapped__(x)
+
+
+RESULT = np.asarray(Held(jax.pmap(step)).run(X)).tolist()
+""",
 }
 FORMS = CALLED | MAY_BE_READ
 BARE = "def bare(f):\n    return f.__wrapped__ if hasattr(f, '__wrapped__') else f\n\n\n"
@@ -180,7 +289,7 @@ def test_maps_that_are_called_alone_stand_in_place(name: str, outcomes: dict[str
         ("assert f.__wrapped__ == g", True),
         ("    # `inspect.unwrap` checks for f.__wrapped__", False),
         ("    call.__wrapped__ = call", False),
-        ("    return self.__wrapped__(x)", False),
+        ("    return self.__wrapped__(x)", True),
         ("so that `inspect.signature` follows `__wrapped__` to it", False),
         ("    __wrapped__ = property(first)", False),
     ],
