@@ -268,7 +268,7 @@ class ApplyOperations(VisitorBasedCodemodCommand):
             around = next((one for one in reversed(self._around[:-1]) if isinstance(one, cst.FunctionDef)), None)
             self._making |= {id(around)} if around is not None else set()
         elif id(original) in self._making and isinstance(node, cst.FunctionDef):
-            node = reworded_head(node, docstring=self._docstrings)
+            node = reworded_head(node, self.style.width, docstring=self._docstrings)
         return without_shapes(original, node) if node is not original else node
 
     def _operations_on(self, node: STATEMENTS) -> Sequence[OfStatement]:

@@ -12,11 +12,12 @@ from jaxmigrate.codemod.layout import source
 from jaxmigrate.program.operations import Code, Enclose, Marked, Operation, Redecorate, ReplaceStatement
 
 BESIDE = r"(?![\w/]|\.\w|-\w|\()"
-SAID = re.compile(rf"(?<![\w./\-])(jax\.)?([Pp]map(?:ped|ed|-ed|'d)|[Pp]map){BESIDE}")
+SAID = re.compile(rf"(?<![\w./\-])(jax\.)?([Pp]map(?:ped|ed|-ed|'d|'ed)|[Pp]map){BESIDE}")
 CODE = re.compile(r"[`=\"]|https?:|\bimport\b")
 NO_WORDS = re.compile(r"[`=]|https?:|\bimport\b|>>>")  # lines of a docstring that hold code
 READS_DOCS = re.compile(r"__doc__|\bgetdoc\b|\bdocopt\b|\bfire\.Fire\b|\btyper\b|\bclick\b")  # what says them to others
 PMAPS = re.compile(r"\bpmap\b")
+FIRST, ENDS = '    """', '"""'  # around the first line of a docstring
 RESHAPED = re.compile(r"\breshap\w+ .*\(.*device", re.IGNORECASE)  # `(local_devices, batch, ...)`
 NO_PROSE = re.compile(  # comments that tell a tool something, ask for work, or hold no words
     r"#\s*(%%|@|jaxmigrate|pylint|pyright|mypy|pytype|noqa|type:|fmt:|yapf|isort|ruff|flake8|pragma|TODO|FIXME|\W*$)",
@@ -60,14 +61,32 @@ def reworded(node: cst.SimpleStatementLine | cst.BaseCompoundStatement, *, docst
     return node
 
 
-def reworded_head(function: cst.FunctionDef, *, docstring: bool) -> cst.FunctionDef:
-    """A function that makes maps, and calls no pmap any more, whose docstring and comments above it say so."""
+def reworded_head(function: cst.FunctionDef, width: int, *, docstring: bool) -> cst.FunctionDef:
+    """A function that makes maps, and calls no pmap any more, whose docstring and comments above it say so.
+
+    They stay where some word of them has to, or a line would be wider than `width` characters.
+    """
     statements = function.body.body[function.get_docstring() is not None :]
     if any(PMAPS.search(line.partition("#")[0]) for one in statements for line in source(one).splitlines()):
         return function
     lines = [_line(line) for line in function.leading_lines]
     body = _docstring(function.body) if docstring else function.body
-    return function.with_changes(leading_lines=lines, body=body)
+    found = function.with_changes(leading_lines=lines, body=body)
+    text = function.get_docstring(clean=False)
+    new = found.get_docstring(clean=False)
+    said = isinstance(text, str) and isinstance(new, str) and text != new
+    if said and (PMAPS.search(str(new)) or any(len(line) > width for line in _new_lines(str(text), str(new)))):
+        found = found.with_changes(body=function.body)
+    return found
+
+
+def _new_lines(old: str, new: str) -> Iterator[str]:
+    """The lines of a docstring that are others now, the first with what stands before it on its line."""
+    before, after = old.split("\n"), new.split("\n")
+    ends = ENDS if len(after) == 1 else ""
+    for number, (was, line) in enumerate(zip(before, after, strict=True)):
+        if was != line:
+            yield line if number else f"{FIRST}{line}{ends}"
 
 
 def without_shapes(before: cst.CSTNode, after: cst.CSTNode) -> cst.CSTNode:

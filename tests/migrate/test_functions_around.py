@@ -226,7 +226,7 @@ import jax
 
 # The pmapped rendering function.
 def create(model):
-    """Creates pmap'ed function for full image rendering, see `pmap(f)`.
+    """Creates pmap'ed function for full image rendering.
 
     It is pmapped.
     """
@@ -245,6 +245,11 @@ def test_the_head_of_a_function_that_makes_a_map_says_so() -> None:
     assert "# The sharded rendering function.\ndef create" in after
     assert "\n    It is sharded.\n" in after
     assert "# what pmap would do with it" in after
+    said = '"""Creates sharded function for full image rendering.'
+    assert said in after
+    for word in ("see `pmap(f)`", f"{'x' * 40} pmap"):  # a word that stays, and a line that gets too long
+        after = fix_files({"main.py": MAKES.replace("It is pmapped.", f"It is pmapped. {word}")})["main.py"]
+        assert "Creates pmap'ed function" in after
     kept = MAKES.replace("    return render_p", "    return render_p, getattr(jax, name).pmap(model)")
     after = fix_files({"main.py": kept.replace("create(model", "create(model, name")})["main.py"]
     assert "# The pmapped rendering function.\ndef create" in after
