@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 from jaxmigrate.program.modules import Module, Project
-from jaxmigrate.program.scopes import Scope, walk
+from jaxmigrate.program.scopes import Binding, Scope, walk
 from jaxmigrate.program.syntax import last_name
 
 COUNTS = re.compile(
@@ -70,25 +70,57 @@ def _is_part(node: ast.AST) -> bool:
 
 
 def _maps_where_enough(module: Module) -> bool:
-    """Whether something is mapped where there are as many devices as it has rows, or more."""
-    tests = (n for n in module.nodes if isinstance(n, ast.If | ast.IfExp) and _asks_for_enough(n.test, module))
-    return any(isinstance(one, ast.Name | ast.Attribute) and last_name(one) == "pmap" for n in tests for one in walk(n))
-
-
-def _asks_for_enough(test: ast.expr, module: Module) -> bool:
-    """Whether a test compares the number of devices with one that is not written there, by a name or itself."""
-    for node in walk(test):
+    """Whether a file that maps goes on where there are as many devices as it needs, or more."""
+    if "pmap" not in module.text:
+        return False
+    for node in module.nodes:
         match node:
-            case ast.Name(id=name):
-                scope = module.table.scope_of[node].lookup(name)
-                bound = scope.bindings[name] if scope is not None else ()
-                if any(isinstance(b.value, ast.Compare) and _asks_for_enough(b.value, module) for b in bound):
-                    return True
-            case ast.Compare(left=left, ops=[ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE()], comparators=[right]):
-                for one, other in ((left, right), (right, left)):
-                    if _is_count(one) and not isinstance(other, ast.Constant) and not _is_count(other):
-                        return True
+            case ast.Assert(test=test):
+                ways = [True]
+            case ast.If(test=test, body=[*body, last], orelse=rest):
+                leaves = isinstance(last, ast.Raise | ast.Return | ast.Continue | ast.Break)
+                ways = [True] if not leaves or any(map(_maps, (*body, last))) else [False]
+                ways += [False] if rest else []
+            case ast.IfExp(test=test):
+                ways = [True, False]
+            case _:
+                continue
+        if any(_asks_for_enough(test, way, module) for way in ways):
+            return True
     return False
+
+
+def _maps(statement: ast.stmt) -> bool:
+    return any(isinstance(one, ast.Name | ast.Attribute) and last_name(one) == "pmap" for one in walk(statement))
+
+
+def _asks_for_enough(test: ast.expr, holds: bool, module: Module) -> bool:
+    """Whether there are at least as many devices as a number that is not written there, if a test holds or does not."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            return _asks_for_enough(inner, not holds, module)
+        case ast.BoolOp(values=values):
+            return any(_asks_for_enough(one, holds, module) for one in values)
+        case ast.Name(id=name):
+            bound = (b.value for b in _bindings(name, test, module))
+            return any(isinstance(one, ast.Compare) and _asks_for_enough(one, holds, module) for one in bound)
+        case ast.Compare(left=left, ops=[op], comparators=[right]):
+            first, second = _is_named_count(left, module), _is_named_count(right, module)
+            if first == second or isinstance(right if first else left, ast.Constant):
+                return False
+            return isinstance(op, ast.Gt | ast.GtE if first == holds else ast.Lt | ast.LtE)
+    return False
+
+
+def _is_named_count(node: ast.expr, module: Module) -> bool:
+    """Whether an expression is the number of devices, or a name of it."""
+    bound = [b.value for b in _bindings(node.id, node, module)] if isinstance(node, ast.Name) else []
+    return _is_count(node) or (bool(bound) and all(map(_is_count, bound)))
+
+
+def _bindings(name: str, node: ast.expr, module: Module) -> Sequence[Binding]:
+    scope = module.table.scope_of[node].lookup(name) if node in module.table.scope_of else None
+    return scope.bindings[name] if scope is not None else ()
 
 
 def _is_shown(node: ast.AST, module: Module) -> bool:

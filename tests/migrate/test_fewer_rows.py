@@ -41,27 +41,64 @@ N = jax.local_device_count()
 
 def run(fn, keys):
     chains = int(keys.shape[0])
-    if TEST:
-        return jax.pmap(fn)(keys)
-    return jax.vmap(fn)(keys)
+TEST
 
 def main():
     keys = np.arange(2.0 * N, dtype=np.float32).reshape(N, 2)
     return [np.asarray(run(lambda k: jnp.sin(k).sum(), keys[:n])) for n in (2, N)]
 """
+WAYS = {  # to go on where there are enough devices
+    "in a branch": """
+    if jax.local_device_count() >= chains:
+        return jax.pmap(fn)(keys)
+    return jax.vmap(fn)(keys)
+""",
+    "the other way round": """
+    if chains <= jax.device_count():
+        return jax.pmap(fn)(keys)
+    return jax.vmap(fn)(keys)
+""",
+    "not fewer": """
+    if 1 < chains and not len(jax.devices()) < chains:
+        return jax.pmap(fn)(keys)
+    return jax.vmap(fn)(keys)
+""",
+    "by a name": """
+    enough = jax.local_device_count() >= chains
+    return jax.pmap(fn)(keys) if enough else jax.vmap(fn)(keys)
+""",
+    "else": """
+    if N < chains:
+        result = jax.vmap(fn)(keys)
+    else:
+        result = jax.pmap(fn)(keys)
+    return result
+""",
+    "an early return": """
+    if jax.local_device_count() < chains:
+        return jax.vmap(fn)(keys)
+    return jax.pmap(fn)(keys)
+""",
+    "an early raise": """
+    if chains > jax.local_device_count():
+        raise ValueError(chains)
+    return jax.pmap(fn)(keys)
+""",
+    "an assertion": """
+    assert chains <= len(jax.devices())
+    return jax.pmap(fn)(keys)
+""",
+}
 
 
-@pytest.mark.parametrize(
-    "test",
-    [
-        "jax.local_device_count() >= chains",
-        "enough",
-        "chains <= jax.device_count()",
-        "1 < chains and not len(jax.devices()) < chains",
-    ],
-)
-def test_as_many_devices_as_there_are_rows(test: str) -> None:
-    enough = "    enough = jax.local_device_count() >= chains\n" if test == "enough" else ""
-    before = {"main.py": CHAINS.replace("    if TEST", f"{enough}    if {test}")}
-    (found,) = run([Program(test, before, fix_files(before, "auto"))])
+@pytest.mark.parametrize("way", WAYS)
+def test_as_many_devices_as_there_are_rows(way: str) -> None:
+    before = {"main.py": CHAINS.replace("TEST", WAYS[way])}
+    (found,) = run([Program(way, before, fix_files(before, "auto"))])
     assert (found.verdict, found.text) == ("agrees", "")
+
+
+def test_a_batch_with_a_row_for_each_device_is_for_all() -> None:
+    check = "    if jax.device_count() > chains:\n        raise ValueError(chains)\n    assert chains >= N\n"
+    text = CHAINS.replace("TEST", f"{check}    return jax.pmap(fn)(keys)\n")
+    assert "[:rows]" not in fix_files({"main.py": text}, "auto")["main.py"]

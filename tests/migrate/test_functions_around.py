@@ -247,7 +247,7 @@ def test_the_head_of_a_function_that_makes_a_map_says_so() -> None:
     assert "# what pmap would do with it" in after
     said = '"""Creates sharded function for full image rendering.'
     assert said in after
-    for word in ("see `pmap(f)`", f"{'x' * 40} pmap"):  # a word that stays, and a line that gets too long
+    for word in ("see `pmap(f)`", f"{'x' * 52} pmap"):  # a word that stays, and a line that gets too long
         after = fix_files({"main.py": MAKES.replace("It is pmapped.", f"It is pmapped. {word}")})["main.py"]
         assert "Creates pmap'ed function" in after
     kept = MAKES.replace("    return render_p", "    return render_p, getattr(jax, name).pmap(model)")
