@@ -72,7 +72,10 @@ class AxisNames:
         if "run" not in self._lines:
             table = self.module.table
             at_top = (call for call in table.calls if table.function_of(call) is None)
-            self._lines["run"] = min((c.lineno for c in at_top if self._may_run(c)), default=float("inf"))
+            named = [d for one in self.module.tree.body for d in getattr(one, "decorator_list", ())]
+            lines = [c.lineno for c in at_top if self._may_run(c)]
+            lines += [d.lineno for d in named if not isinstance(d, ast.Call) and not self._is_of_libraries(d)]
+            self._lines["run"] = min(lines, default=float("inf"))
         return self._lines["run"]
 
     def _may_run(self, call: ast.Call) -> bool:
@@ -91,6 +94,10 @@ class AxisNames:
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
         held = [one for one in given if isinstance(one, ast.Name | ast.Attribute | ast.Lambda)]
         return any(isinstance(v, Function | Class) for one in held for v in self.resolver.values(one, self.module))
+
+    def _is_of_libraries(self, node: ast.expr) -> bool:
+        values = self.resolver.values(node, self.module)
+        return bool(values) and all(isinstance(one, External) for one in values)
 
     def _is_of_library(self, node: ast.expr) -> bool:
         """Whether what something is called of comes from a library: a module, a function, what one has made."""

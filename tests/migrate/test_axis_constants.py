@@ -91,6 +91,14 @@ FORMS = {  # what a program says, and what stands for the axis in it
         {"axis": "'qmc'", "map": "jax.pmap(step, axis_name='qmc')", "below": "FIRST = main()\nAXIS = 'qmc'\n"},
         "'qmc'",
     ),
+    "below a decorator": (
+        {
+            "axis": "'qmc'",
+            "map": "jax.pmap(step, axis_name='qmc')",
+            "below": "def now(f):\n    return f()\n\n\n@now\ndef first():\n    return main()\n\n\nAXIS = 'qmc'\n",
+        },
+        "'qmc'",
+    ),
     "below a call by a library": (
         {
             "axis": "'qmc'",
