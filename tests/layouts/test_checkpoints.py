@@ -49,9 +49,7 @@ TABLES = {
     "with a comment": (
         [f"{SLICES} = {{", '    "_params": "params",  # of the network', '    "_seen": "seen"', "}"],
         [
-            f"{SLICES} = {{",
-            '    "_seen": "seen"',
-            "}",
+            f'{SLICES} = {{"_seen": "seen"}}',
             f"{WHOLES} = {{",
             '    "_params": "params",  # of the network',
             "}",

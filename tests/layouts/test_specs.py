@@ -33,17 +33,27 @@ def test_many_specs_that_are_alike_are_said_once_and_lines_fit() -> None:
     assert _specs(call)["out_specs"] == "(PartitionSpec('batch'), PartitionSpec())"
 
 
-def test_specs_that_differ_and_do_not_fit_are_on_several_lines() -> None:
+def test_many_specs_of_two_kinds_are_counted() -> None:
     names = ", ".join(f"a{i}" for i in range(12))
     given = ", ".join([*["2.0"] * 11, "jax.numpy.arange(8.0)"])
     text = WIDE.format(names=names, nones=", None" * 11 + ", 0", ones=given)
+    (after,) = [file.after for file in plan({"main.py": text}).files]
+    (call,) = _maps(after)
+    assert _specs(call)["in_specs"] == "(PartitionSpec(),) * 12 + (PartitionSpec('batch'),)"
+
+
+def test_specs_that_differ_and_do_not_fit_are_on_several_lines() -> None:
+    names = ", ".join(f"a{i}" for i in range(12))
+    given = ", ".join(["2.0", "jax.numpy.arange(8.0)"] * 6)
+    text = WIDE.format(names=names, nones=", None, 0" * 6, ones=given)
     (after,) = [file.after for file in plan({"main.py": text}).files]
     (call,) = _maps(after)
     lines = after.splitlines()[call.lineno - 1 : call.end_lineno]
     assert max(map(len, lines)) <= 88
     (specs,) = [k.value for k in call.keywords if k.arg == "in_specs"]
     assert isinstance(specs, ast.Tuple)
-    assert [ast.unparse(e) for e in specs.elts] == [*["PartitionSpec()"] * 12, "PartitionSpec('batch')"]
+    kinds = ["PartitionSpec()", *["PartitionSpec()", "PartitionSpec('batch')"] * 6]
+    assert [ast.unparse(e) for e in specs.elts] == kinds
     assert [e.lineno - specs.lineno for e in specs.elts] == [*range(1, 14)]
 
 
