@@ -79,8 +79,9 @@ def _maps_where_enough(module: Module) -> bool:
                 ways = [True]
             case ast.If(test=test, body=[*body, last], orelse=rest):
                 leaves = isinstance(last, ast.Raise | ast.Return | ast.Continue | ast.Break)
-                ways = [True] if not leaves or any(map(_maps, (*body, last))) else [False]
-                ways += [False] if rest else []
+                maps = any(map(_maps, (*body, last)))
+                ways = [True] if maps or not leaves else []
+                ways += [False] if rest or not maps else []  # what comes next may map, where a flag says so
             case ast.IfExp(test=test):
                 ways = [True, False]
             case _:

@@ -84,6 +84,12 @@ WAYS = {  # to go on where there are enough devices
         raise ValueError(chains)
     return jax.pmap(fn)(keys)
 """,
+    "a flag that is taken back": """
+    method = "parallel"
+    if method == "parallel" and jax.local_device_count() < chains:
+        method = "vectorized"
+    return jax.pmap(fn)(keys) if method == "parallel" else jax.vmap(fn)(keys)
+""",
     "an assertion": """
     assert chains <= len(jax.devices())
     return jax.pmap(fn)(keys)
