@@ -70,7 +70,7 @@ def verify_planned(
 
 def _root(planned: Sequence[PlannedFile], options: argparse.Namespace) -> Path:
     """The folder to copy: with the files, the folders that the user has named, which may hold data besides."""
-    named = [Path(path) for path in (getattr(options, "paths", None) or [options.path])]
+    named = map(Path, _named_paths(options))
     return project_root([*(Path(file.source.name) for file in planned), *(path for path in named if path.is_dir())])
 
 
@@ -357,16 +357,16 @@ def commands(config: Config, options: argparse.Namespace) -> tuple[CommandConfig
         raise Failure(f"no command is called {unknown[0]!r} under tool.jaxmigrate.verify.commands; there is: {named}")
     chosen = tuple(one for one in told.commands if not wanted or one.name in wanted)
     if not chosen and not told.command:
-        if len(notebook := _only_path(options)) == 1 and notebook[0].endswith(NOTEBOOK):
+        if len(notebook := _named_paths(options)) == 1 and notebook[0].endswith(NOTEBOOK):
             return (as_command(records.replace(shared, command=tuple(notebook)), any_python),)
-        notebooks = [one for path in _only_path(options) for one in sorted(Path(path).glob(f"*{NOTEBOOK}"))]
+        notebooks = [one for path in _named_paths(options) for one in sorted(Path(path).glob(f"*{NOTEBOOK}"))]
         cells = f"; or name {notebooks[0]}, whose cells then run" if notebooks else ""
         told_how = "give the program's command behind `--`, or as tool.jaxmigrate.verify.command"
         raise Failure(f"nothing to run: {told_how}{cells}")
     return tuple(as_command(one, any_python) for one in chosen or (shared,))
 
 
-def _only_path(options: argparse.Namespace) -> list[str]:
+def _named_paths(options: argparse.Namespace) -> list[str]:
     return [options.path] if hasattr(options, "path") else list(options.paths)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from jaxmigrate.flow.mapped_calls import JITS
 from jaxmigrate.program.collectives import PMAPS, VMAP
@@ -16,7 +17,7 @@ from jaxmigrate.program.values import Application, Class, Constant, External, Fu
 WRAPS = PMAPS | JITS | PARTIALS | {VMAP}  # which run what they are given only later
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class AxisNames:
     """The constants of one file that stand for axes; `first` is the first line of its top that is to say one."""
 
@@ -25,7 +26,6 @@ class AxisNames:
     quote: str
     first: float = float("inf")
     _found: dict[str, str] = field(default_factory=dict)
-    _lines: dict[str, float] = field(default_factory=dict)
 
     def of(self, axis: str) -> str:
         """The source of the name of an axis."""
@@ -63,20 +63,19 @@ class AxisNames:
         statement = next(
             (one for one in self.module.tree.body if one is node or node in getattr(one, "names", ())), None
         )
-        if statement is None or statement.lineno >= min(self.first, self._first_run()):
+        if statement is None or statement.lineno >= min(self.first, self._first_run):
             return False
         return all(name not in scope.bindings for scope in table.own_scope.values() if scope is not table.root)
 
+    @cached_property
     def _first_run(self) -> float:
         """The first line of the file's top that may run functions of the project, in which the axis may be said."""
-        if "run" not in self._lines:
-            table = self.module.table
-            at_top = (call for call in table.calls if table.function_of(call) is None)
-            named = [d for one in self.module.tree.body for d in getattr(one, "decorator_list", ())]
-            lines = [c.lineno for c in at_top if self._may_run(c)]
-            lines += [d.lineno for d in named if not isinstance(d, ast.Call) and not self._is_of_libraries(d)]
-            self._lines["run"] = min(lines, default=float("inf"))
-        return self._lines["run"]
+        table = self.module.table
+        at_top = (call for call in table.calls if table.function_of(call) is None)
+        named = [d for one in self.module.tree.body for d in getattr(one, "decorator_list", ())]
+        lines = [call.lineno for call in at_top if self._may_run(call)]
+        lines += [d.lineno for d in named if not isinstance(d, ast.Call) and not self._is_library_function(d)]
+        return min(lines, default=float("inf"))
 
     def _may_run(self, call: ast.Call) -> bool:
         """Whether a call may be of a function of the project, or gives one to a library that may run it."""
@@ -86,8 +85,7 @@ class AxisNames:
         called = self.resolver.values(call.func, self.module)
         if any(isinstance(one, Function | Class) for one in called):
             return True
-        known = isinstance(base, ast.Constant) or self._is_of_library(base)
-        if not known:
+        if not isinstance(base, ast.Constant) and not self._is_of_library(base):
             return True
         if called and all(isinstance(one, External) and one.name in WRAPS for one in called):
             return False
@@ -95,7 +93,7 @@ class AxisNames:
         held = [one for one in given if isinstance(one, ast.Name | ast.Attribute | ast.Lambda)]
         return any(isinstance(v, Function | Class) for one in held for v in self.resolver.values(one, self.module))
 
-    def _is_of_libraries(self, node: ast.expr) -> bool:
+    def _is_library_function(self, node: ast.expr) -> bool:
         values = self.resolver.values(node, self.module)
         return bool(values) and all(isinstance(one, External) for one in values)
 

@@ -120,6 +120,7 @@ def _is_named_count(node: ast.expr, module: Module) -> bool:
 
 
 def _bindings(name: str, node: ast.expr, module: Module) -> Sequence[Binding]:
+    """What binds a name as a node reads it; nothing for a builtin."""
     scope = module.table.scope_of[node].lookup(name) if node in module.table.scope_of else None
     return scope.bindings[name] if scope is not None else ()
 
@@ -177,9 +178,7 @@ def has_fixed_rows(node: ast.expr, module: Module) -> bool:
     """Whether an array surely has as many rows as its source says, or some less than others, however many devices."""
     match node:
         case ast.Name(id=name):
-            scope = module.table.scope_of.get(node)
-            holder = scope.lookup(name) if scope is not None else None
-            bound = holder.bindings.get(name, []) if holder is not None else []
+            bound = _bindings(name, node, module)
             value = bound[0].value if len(bound) == 1 and not bound[0].path else None
             return value is not None and not isinstance(value, ast.Name) and has_fixed_rows(value, module)
         case ast.Subscript(slice=ast.Constant(value=None) | ast.Tuple(elts=[ast.Constant(value=None), *_])):
