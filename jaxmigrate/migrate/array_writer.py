@@ -14,7 +14,7 @@ from jaxmigrate.flow.layout.drawn_rows import sizes_behind
 from jaxmigrate.flow.layout.idioms import CONSTANTS, LEADING, PATTERN, TILES, Idioms
 from jaxmigrate.flow.layout.model import OBSERVED, PRESUMED, Op
 from jaxmigrate.flow.layout.objects import REPLACES
-from jaxmigrate.flow.layout.operations import COPIED, WITHIN, is_converted, is_fetched
+from jaxmigrate.flow.layout.operations import CHAINED, COPIED, WITHIN, is_converted, is_fetched
 from jaxmigrate.flow.layout.shape_texts import pattern_sides, shape_given
 from jaxmigrate.flow.layout.some_devices import SomeDevices
 from jaxmigrate.flow.layout.values import Numpys
@@ -358,6 +358,8 @@ class ArrayWriter:
             whole = f"{numpy}.copy({whole})" if numpy else whole
             if whole != "$x":
                 yield Replace(op.operand, self._code(whole.replace("$x", "$itself")))
+        elif op.form == CHAINED:
+            yield self._chained(op, f"{numpy}.copy({whole})" if numpy else whole)
         elif op.form == COPIED:
             assert isinstance(op.node, ast.Call)
             array = f"{self._library_of(op.node.func) or self.names.of('numpy')}.array"
@@ -369,6 +371,15 @@ class ArrayWriter:
             yield Replace(op.node, self._code(f"{self._jax}.tree.map({each}, {whole})", x=op.operand))
         else:
             yield Replace(op.node, self._code(whole, x=op.operand))
+
+    def _chained(self, op: Op, rows: str) -> Replace:
+        """`chain(x)` for `chain(*x)`, of rows that are NumPy's where they were."""
+        assert isinstance(op.node, ast.Call)
+        of_numpy = op.numpys is Numpys.MADE
+        one = f"{self.names.of('numpy')}.asarray({rows})" if of_numpy else rows
+        starred = isinstance(op.node.args[0], ast.Starred)
+        chain = op.node.func if starred or not isinstance(op.node.func, ast.Attribute) else op.node.func.value
+        return Replace(op.node, self._code(f"$chain({one})", chain=chain, x=op.operand))
 
     def _own_rows(self, operand: str, axis: str) -> str:
         """The source of this process's rows of an array that is split over all devices."""

@@ -45,6 +45,7 @@ from jaxmigrate.flow.layout.values import (
     Super,
     Tup,
     Unknown,
+    entry_of,
     func,
 )
 from jaxmigrate.program.combined import canonical
@@ -282,5 +283,5 @@ def _tree_attribute(it: Interpreter, owner: Ref, name: str, node: ast.Attribute,
     if name in ARRAY_ATTRIBUTES or class_index.is_property(it, name):
         it.block_all([owner], Stacked.READ_ON_HOST.reason(f"has .{name} read"), node, frame.module)
         return PLAIN
-    shape = owner.shape.fields.get(name) if owner.shape is not None and owner.shape.fields is not None else None
+    shape = entry_of(owner.shape, name)
     return owner.part(shape, group=owner.group if owner.is_array else owner.group.field(name))

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from jaxmigrate.flow.layout import (
     attributes,
+    chained_rows,
     constructing,
     containers,
     devices,
@@ -93,6 +94,8 @@ def call(it: Interpreter, node: ast.Call, frame: Frame) -> Abstract:
         it.lean([result], counted[1])
         return result
     if (made := remade_tuples.remade(it, node, frame)) is not None:
+        return made
+    if (made := chained_rows.chained(it, node, frame)) is not None:
         return made
     callee = it.evaluate(node.func, frame)
     given = arguments(it, node, frame, to_maps=spreading.calls_maps(callee))

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import ast
 
-from jaxmigrate.flow.layout import class_index, host_arithmetic, named_functions, projections, tree_methods
+from jaxmigrate.flow.layout import (
+    class_index,
+    host_arithmetic,
+    named_functions,
+    projections,
+    tree_methods,
+)
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given
@@ -12,6 +18,7 @@ from jaxmigrate.flow.layout.objects import MAKES_ANOTHER, REPLACES
 from jaxmigrate.flow.layout.values import (
     NONE,
     NOTHING,
+    OF_ARRAYS,
     PLAIN,
     Abstract,
     Dct,
@@ -20,8 +27,10 @@ from jaxmigrate.flow.layout.values import (
     Ref,
     Seq,
     Tup,
+    entry_of,
     is_tracked,
 )
+from jaxmigrate.flow.variance.lattice import OTHERS
 
 UNCHANGED = frozenset({"block_until_ready", "copy", "astype"})
 
@@ -145,27 +154,31 @@ def _of_tree(it: Interpreter, owner: Ref, name: str, given: Given, node: ast.exp
         return made
     if owner.is_array:
         return None
-    fields = owner.shape.fields if owner.shape is not None else None
     match name:
         case "keys":
             return PLAIN
         case "values":
             it.changed |= owner.group.flatten()
             box = it.box("values", node)
-            it.fill(box, owner.part(), node, frame.module)
+            it.fill(box, _any_entry(owner), node, frame.module)
             return Seq(box)
         case "items" if not given.positional:
             it.changed |= owner.group.flatten()
             box = it.box("items", node)
-            it.fill(box, Tup((PLAIN, owner.part())), node, frame.module)
+            it.fill(box, Tup((PLAIN, _any_entry(owner))), node, frame.module)
             return Seq(box)
         case "get" | "pop" if given.positional:
             key = node.args[0] if isinstance(node, ast.Call) and node.args else None
-            known = isinstance(key, ast.Constant) and isinstance(key.value, str) and fields is not None
-            shape = fields.get(key.value) if known and fields is not None else None  # type: ignore[union-attr]
+            known = isinstance(key, ast.Constant) and isinstance(key.value, str)
+            shape = entry_of(owner.shape, key.value) if known else None  # type: ignore[union-attr]
             it.changed |= owner.group.flatten()
             found: Abstract = owner.part(shape)
             for default in given.positional[1:]:
                 found = it.join(found, default, node, frame.module)
             return found
     return None
+
+
+def _any_entry(owner: Ref) -> Ref:
+    """Any of the arrays that a dictionary holds."""
+    return owner.part(entry_of(owner.shape, OTHERS) if owner.shape == OF_ARRAYS else None)

@@ -506,6 +506,24 @@ class Idioms:
                         return made == name and not isinstance(value, ast.Name) and self.is_array(value, module)
         return False
 
+    def holds_arrays(self, node: ast.expr, module: Module) -> bool:
+        """Whether an expression is certainly a dictionary of nothing but arrays."""
+        values = self.entries(node, module)
+        return bool(values) and all(self.makes_array(one, module) for one in values)
+
+    def entries(self, node: ast.expr, module: Module) -> list[ast.expr]:
+        """What gives the values of a dictionary that is made there or just before; none where that is not certain."""
+        match node:
+            case ast.DictComp(value=value):
+                return [value]
+            case ast.Dict(keys=keys, values=values):
+                return values if None not in keys else []
+            case ast.Name(id=name):
+                match _last_named_before(node, name, module):
+                    case ast.Assign(targets=[ast.Name(id=made)], value=ast.DictComp() | ast.Dict() as value):
+                        return self.entries(value, module) if made == name else []
+        return []
+
     def made_one_by_one(self, call: ast.Call, module: Module) -> bool:
         """Whether `jnp.stack([random.fold_in(key, i) for i in range(n)])` has a key for each device."""
         match call.args:

@@ -19,6 +19,7 @@ from jaxmigrate.flow.layout.values import Abstract, Dct, Nothing, Numpys, Ref, S
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.trees import ANY_TREE_MAPS
+from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import Application, External, Function, Value
 
 FETCHES = named("fetches")
@@ -53,6 +54,15 @@ def keeps_type(it: Interpreter, value: Abstract, what: str, node: ast.AST, frame
     return False
 
 
+def is_narrow(it: Interpreter, value: Abstract, operand: ast.expr, frame: Frame) -> bool:
+    """Whether a reader takes NumPy's arrays for such as JAX keeps as they are, so that it may hold them meanwhile."""
+    if not it.trust.likely or numpys_in([value]) is not Numpys.MADE:
+        return False
+    says = f"JAX keeps the numbers of `{ast.unparse(operand)}` as they are: none needs more than 32 bits"
+    it.lean([value], Assumption("likely", "splits", "", says, frame.module, operand))
+    return True
+
+
 def made(it: Interpreter, node: ast.expr, module: Module) -> Numpys:
     """Whether what makes stacked arrays may make them of NumPy's."""
     return Numpys.NO if _gives_jaxs(it, node, module, DEEPEST) else Numpys.MADE
@@ -72,6 +82,8 @@ def _gives_jaxs(it: Interpreter, node: ast.expr, module: Module, depth: int) -> 
             return any(_gives_jaxs(it, one, module, depth - 1) for one in (left, right))
         case ast.Subscript(value=owner):
             return _gives_jaxs(it, owner, module, depth - 1)
+        case ast.Name() | ast.Dict() | ast.DictComp() if entries := it.idioms.entries(node, module):
+            return all(_gives_jaxs(it, one, module, depth - 1) for one in entries)
         case ast.Name() | ast.Attribute():
             values = it.resolver.values(node, module)
             return bool(values) and all(

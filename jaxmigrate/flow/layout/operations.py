@@ -14,6 +14,7 @@ from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import OBSERVED, PRESUMED, Frame, Op
 from jaxmigrate.flow.layout.values import (
     NOTHING,
+    OF_ARRAYS,
     PLAIN,
     Abstract,
     Blocker,
@@ -24,6 +25,7 @@ from jaxmigrate.flow.layout.values import (
     Plain,
     Ref,
     Tup,
+    entry_of,
     has_own_order,
     is_empty,
     is_tracked,
@@ -41,6 +43,7 @@ from jaxmigrate.program.values import Class, External, Function, Partial, Value
 SCALARS = named("scalar")
 FETCHES = named("scalar", "fetches", "host-number")
 COPIED = "copied"  # the form of what joins the rows of an array in a copy that is numpy's
+CHAINED = "chained"  # the form of `chain(*x)`, which gives the rows of an array one by one
 WITHIN = "within"  # the form of what is taken out of the first device's slice in the same subscript: `x[0, 1]`
 NAMINGS = ("def", "class", "import", "from")  # what binds a name without a value
 NUMBER_SPECS = tuple("bdoxXeEfFgGn%")
@@ -52,7 +55,7 @@ def item(it: Interpreter, owner: Ref, node: ast.Subscript, key: object, frame: F
     shape = owner.shape
     if isinstance(key, str):
         it.changed |= owner.group.flatten()
-        return owner.part(shape.fields.get(key) if shape is not None and shape.fields is not None else None)
+        return owner.part(entry_of(shape, key))
     parts = shape.parts if shape is not None and not owner.is_array else None
     if isinstance(key, int) and parts is not None and -len(parts) <= key < len(parts):
         it.changed |= owner.group.flatten()
@@ -245,7 +248,8 @@ def make(
         pairs = zip(value.parts, groups, strict=True)
         return Tup(tuple(p if isinstance(p, Nothing) else Ref(c, numpys=op.numpys) for p, c in pairs), value.names)
     it.operations.made_whole.add(node)
-    made = Ref(group, leaf=leaf, numpys=op.numpys)
+    shape = OF_ARRAYS if it.idioms.holds_arrays(operand, frame.module) else None
+    made = Ref(group, shape, leaf=leaf, numpys=op.numpys)
     has_parts = any(name.isdigit() for name in group.find().fields)
     if kind != "replicate" or has_parts or not is_object(made, node, operand, frame.module):
         it.changed |= group.flatten()
@@ -301,7 +305,8 @@ def merge(it: Interpreter, value: Abstract, node: ast.expr, operand: ast.expr, f
 def _apart(
     it: Interpreter, kind: Kind, value: Abstract, node: ast.expr, operand: ast.expr, form: str, frame: Frame
 ) -> Abstract:
-    if not numpys.keeps_type(it, value, "is taken apart", node, frame):
+    narrow = form in (CHAINED, COPIED) and numpys.is_narrow(it, value, operand, frame)
+    if not narrow and not numpys.keeps_type(it, value, "is taken apart", node, frame):
         return PLAIN
     if isinstance(value, Nothing) or (is_empty(value) and not it.final):
         return NOTHING

@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from jaxmigrate.flow.layout.causes import Reason
 from jaxmigrate.flow.variance import AbstractValue
+from jaxmigrate.flow.variance.lattice import ARRAY, OTHERS, Fields
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import Class, Function
@@ -353,6 +354,7 @@ class Mixed:
 
 
 Abstract: TypeAlias = Plain | Nothing | Ref | Tup | Seq | Dct | Obj | Func | Mixed
+OF_ARRAYS = AbstractValue(fields=Fields({OTHERS: ARRAY}))  # a dictionary of nothing but arrays
 PLAIN, NOTHING, NONE = Plain(), Nothing(), Nothing(none=True)
 UNKNOWN = Unknown()
 
@@ -370,6 +372,12 @@ def _place(item: Item) -> tuple[str, str, int, int, str]:
 def func(item: Item) -> Func:
     """One thing to call."""
     return Func(frozenset({item}))
+
+
+def entry_of(shape: AbstractValue | None, name: str) -> AbstractValue | None:
+    """What is known of an entry or a field of something of which this is known."""
+    fields = shape.fields if shape is not None else None
+    return fields.get(name, fields.get(OTHERS)) if fields is not None else None
 
 
 def groups_in(value: Abstract) -> Iterator[Group]:

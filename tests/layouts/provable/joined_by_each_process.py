@@ -1,5 +1,7 @@
 """What may run as several processes puts results and labels together again, each process its own."""
 
+from itertools import chain
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -27,6 +29,7 @@ for i in range(2):
     x = shard(np.sin(np.arange(count * 12, dtype=np.float32).reshape(count * 4, 3) + i + RANK))
     w, y = p_step(w, x)
     RESULT.append(np.asarray(y.reshape(-1, 3)))
+    RESULT.append([float(row.sum()) for row in chain(*y)])
     scaled = unshard(p_scale(x))
     RESULT += [np.asarray(scaled["a"]), np.asarray(scaled["b"])[1:3], list(scaled)]
 RESULT.append(np.asarray(jax_utils.unreplicate(w)))
