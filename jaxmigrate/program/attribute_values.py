@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Protocol
 
+from jaxmigrate.program import momentary
 from jaxmigrate.program.attribute_stores import ANY, Store, stores, variable_stores
 from jaxmigrate.program.combined import bind, distinct
 from jaxmigrate.program.modules import Module, Project
@@ -41,6 +42,7 @@ class Asked(Protocol):
     """The resolver, as far as it is asked here."""
 
     project: Project
+    kept: dict[object, object]
     defaults_hold: bool
 
     def values(self, expression: ast.expr, module: Module) -> Values:
@@ -207,7 +209,9 @@ class AttributeValues:
         return found
 
     def _counts(self, place: Store) -> bool:
-        """Whether a place may set an attribute: libraries only read a dictionary of attributes that they are given."""
+        """Whether a place may set an attribute for more than a moment: of a dictionary libraries only read entries."""
+        if momentary.is_momentary(place.node, place.module, self.resolver):
+            return False
         if place.taker is None:
             return True
         takers = self.resolver.values(place.taker, place.module)

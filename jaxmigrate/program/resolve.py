@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import cast
 
+from jaxmigrate.program import momentary
 from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.attribute_values import AttributeValues
 from jaxmigrate.program.combined import PARTIALS, canonical, distinct, gives_function, is_transparent, partial_of
@@ -119,6 +120,8 @@ class Resolver:
     def _read_attribute(self, node: ast.Attribute, module: Module) -> Iterable[Value]:
         if node.attr == "value" and isinstance(node.value, ast.Attribute) and self._is_member(node.value, module):
             return self.values(node.value, module)
+        if (held := momentary.read(node, module, self)) is not None:
+            return self.values(held, module)
         derived = isinstance(node.value, ast.Name) and any(
             one.kind == "param" for one in self._bindings_of(node.value, module)
         )

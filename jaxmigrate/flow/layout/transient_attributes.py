@@ -15,6 +15,7 @@ from jaxmigrate.flow.guards import is_tried
 from jaxmigrate.flow.layout import class_index, outcomes
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Assumed, Frame
+from jaxmigrate.program import momentary
 from jaxmigrate.program.functions import is_classmethod, is_static
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
@@ -66,6 +67,8 @@ def _is_passing(it: Interpreter, target: ast.Attribute, module: Module, frame: F
     if target.attr in methods or methods & HOOKS:
         return False
     if len(between) == 1 and replicates(it, between[0], target, module):
+        return True
+    if momentary.is_momentary(target, module, it.resolver):
         return True
     function = next(_functions_above(target, module))
     return _is_constructor(it, function, cls) and not _is_shown(function, between, methods, module)

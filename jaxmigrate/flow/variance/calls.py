@@ -268,6 +268,10 @@ def _static_arguments(run: Run, arguments: Sequence[Argument]) -> Arguments | No
             return None
         if one.value is not None:
             value = _static(run, one.value)
+        elif isinstance(one.expression, ast.Attribute) and isinstance(
+            function := run.resolver.value(one.expression, one.module), Function | Partial
+        ):
+            value = _static(run, function)
         elif one.expression is not None:
             value = run.evaluate(one.expression, Frame(one.module, None))
         else:
