@@ -47,7 +47,8 @@ RAISES_AS_SEVERAL = re.compile(
     r"^\s*(if\s+[\w.]*(process|host)_count\(\)\s*(>|!=)\s*1\s*:\s*raise\b|assert\s+[\w.]*(process|host)_count\(\)\s*==\s*1\b)",
     re.MULTILINE,
 )
-READS_WRAPPED = re.compile(r"""\.\s*__wrapped__\b|["']__wrapped__["']""")
+READS_WRAPPED = re.compile(r"""\.\s*__wrapped__\b|["']\w*wrapped__["']""")
+UNWRAPS = re.compile(r"^[^#\n]*\bunwrap\b", re.MULTILINE)  # `inspect.unwrap`
 SETS_WRAPPED = re.compile(r"\s*(?:#|[\w.]+\.__wrapped__\s*=[^=])")
 ORDERED = re.compile(  # what gives devices their places, also by a library's function
     r"\b(axis_index\w*|all_gather\w*|all_to_all|ppermute|pshuffle|pswapaxes|psum_scatter|reduce_scatter"
@@ -115,7 +116,9 @@ def runs_as_several(text: str) -> bool:
 
 def reads_wrapped(text: str) -> bool:
     """Whether a file reads what decorated functions are made of: to set it, or to write of it, is no such thing."""
-    if "__wrapped__" not in text:
+    if "inspect" in text and UNWRAPS.search(text):
+        return True
+    if "wrapped__" not in text:
         return False
     return any(READS_WRAPPED.search(line) and not SETS_WRAPPED.match(line) for line in text.splitlines())
 

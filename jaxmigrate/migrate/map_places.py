@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from jaxmigrate.migrate.counts import COUNTED, LISTED
+from jaxmigrate.flow.layout.counts import COUNTED, LISTED
 from jaxmigrate.migrate.maps import MapPlan
 from jaxmigrate.migrate.names import names_in
 from jaxmigrate.program.modules import Module

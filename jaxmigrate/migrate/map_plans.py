@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from jaxmigrate.flow.layout.choices import SiteChoice
+from jaxmigrate.flow.layout.counts import counts_devices, has_fixed_rows, may_be_fewer, may_map_fewer
 from jaxmigrate.flow.layout.device_lists import changes_devices
 from jaxmigrate.migrate.array_writer import Program
 from jaxmigrate.migrate.compiled import compiling
-from jaxmigrate.migrate.counts import counts_devices, has_fixed_rows, imports_part, may_be_fewer
 from jaxmigrate.migrate.decide import Surroundings
 from jaxmigrate.migrate.file_work import FileWork
 from jaxmigrate.migrate.host_calls import lays_out_arguments
@@ -151,8 +151,7 @@ class MapPlans:
             stem = module.path.stem
             near = [m for m in self.project.named if m is module or stem in m.text]
             counted = self.around.processes or any(map(counts_devices, near))
-            part = any(may_be_fewer(m) or changes_devices(m, self.resolver) for m in near)
-            self._counted[module] = counted and not part and not imports_part(module, self.project)
+            self._counted[module] = counted and not may_map_fewer(module, near, self.resolver)
         return self._counted[module]
 
     def _axis_of_others(self, module: Module) -> str:

@@ -252,11 +252,18 @@ FORMS = CALLED | MAY_BE_READ
 BARE = "def bare(f):\n    return f.__wrapped__ if hasattr(f, '__wrapped__') else f\n\n\n"
 
 
+OTHER_BARES = {
+    "inspect's": "import inspect\n\n\ndef bare(f):\n    return inspect.unwrap(f)\n\n\n",
+    "imported": "from inspect import unwrap as bare\n\n\n",
+    "by two words": "def bare(f):\n    return getattr(f, '__' + 'wrapped__')\n\n\n",
+}
+
+
 @pytest.fixture(scope="module")
 def outcomes() -> dict[str, tuple[str, str, str]]:
     found, programs = {}, []
-    for name, text in FORMS.items():
-        before = STEP + BARE + text
+    others = {name: STEP + bare + MAY_BE_READ["read"] for name, bare in OTHER_BARES.items()}
+    for name, before in ({name: STEP + BARE + text for name, text in FORMS.items()} | others).items():
         plan, errors = plan_sources([("main.py", Path("/project/main.py"), before)], PlanOptions("auto"))
         assert not errors
         after = plan.files[0].after
@@ -267,7 +274,7 @@ def outcomes() -> dict[str, tuple[str, str, str]]:
     return {name: (after, told[name]["result"], told[f"{name}, after"]["result"]) for name, after in found.items()}
 
 
-@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("name", [*FORMS, *OTHER_BARES])
 def test_numbers_stay(name: str, outcomes: dict[str, tuple[str, str, str]]) -> None:
     _, before, after = outcomes[name]
     assert before == after
@@ -292,6 +299,11 @@ def test_maps_that_are_called_alone_stand_in_place(name: str, outcomes: dict[str
         ("    return self.__wrapped__(x)", True),
         ("so that `inspect.signature` follows `__wrapped__` to it", False),
         ("    __wrapped__ = property(first)", False),
+        ("from inspect import (signature, unwrap)", True),
+        ("import inspect; f = inspect.unwrap(g)", True),
+        ("import inspect  # unwrap it", False),
+        ("f = env.unwrap()", False),
+        ("f = getattr(g, '__' + 'wrapped__')", True),
     ],
 )  # fmt: skip
 def test_what_reads_it(line: str, *, reads: bool) -> None:

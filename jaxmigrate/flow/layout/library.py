@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -67,6 +68,8 @@ from jaxmigrate.program.modules import Module
 from jaxmigrate.program.passing import passed_by
 from jaxmigrate.program.trees import ANY_TREE_MAPS, TREE_LEAVES
 from jaxmigrate.program.values import Class, Function
+
+MAY_UNWRAP = re.compile(r"wrapped__|\bunwrap\b")
 
 ITERATORS = named("iterates")
 GOES_THROUGH = named("goes-through")
@@ -164,9 +167,7 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
 def stays_wrapped(it: Interpreter, given: Sequence[Abstract]) -> bool:
     """Whether functions that others are named after are never reached through these, by `__wrapped__`."""
     texts = (module.text for module in it.modules)
-    return all(isinstance(one, Func) for one in given) and not any(
-        name in text for text in texts for name in ("__wrapped__", "unwrap(")
-    )
+    return all(isinstance(one, Func) for one in given) and not any(map(MAY_UNWRAP.search, texts))
 
 
 def _of_python(  # noqa: C901 - one case a function

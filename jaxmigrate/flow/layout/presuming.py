@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from jaxmigrate.flow.layout import classes, mapped_bodies, phased_attributes, transient_attributes
 from jaxmigrate.flow.layout.choices import Layouts, SiteChoice
+from jaxmigrate.flow.layout.counts import may_be_given_fewer
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Place, SiteCall
 from jaxmigrate.flow.layout.observing import site_of, spot_of
@@ -60,6 +61,8 @@ def presumed(it: Interpreter, found: Layouts, *, flowing: bool = False) -> Obser
     given: dict[tuple[Site, int], Making] = {}
     made: dict[Spot, Making] = {}
     for call in it.maps.calls.values():
+        if it.idioms.some is None and any(may_be_given_fewer(m, it.resolver) for m in _homes(it, call)):
+            continue
         choice = found.sites[call.site]
         axes = facts.in_axes(call.site) or ()
         for index, place in enumerate(call.places):
@@ -84,6 +87,11 @@ def presumed(it: Interpreter, found: Layouts, *, flowing: bool = False) -> Obser
                 if unmade and known and _is_unseen(it, call.site, index):
                     given[site_of(call.site, it.sites[call.site].module), index] = Making("replicate", 0)
     return Observed(made, given)
+
+
+def _homes(it: Interpreter, call: SiteCall) -> set[Module]:
+    """The files that a map and its call stand in."""
+    return {it.sites[call.site].module, call.module}
 
 
 def _is_of_unmade(it: Interpreter, call: SiteCall, index: int) -> bool:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from jaxmigrate.flow.layout.device_lists import changes_devices
+from jaxmigrate.program.imports import imported_files
 from jaxmigrate.program.modules import Module, Project
+from jaxmigrate.program.once import once_each
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Binding, Scope, walk
 from jaxmigrate.program.syntax import last_name
 
@@ -26,31 +30,78 @@ def counts_devices(module: Module) -> bool:
 
 
 def may_be_fewer(module: Module, but: Collection[ast.AST] = ()) -> bool:
-    """Whether a file takes a part of the devices or of their number, or changes a number that was theirs.
+    """Whether a file takes a part of the devices, changes their number, or maps where there are enough of them.
 
     Some nodes are left out of account.
     """
-    if "device" not in module.text:
-        return False
+    return "device" in module.text and (_takes_part(module, but) or _maps_where_enough(module))
+
+
+def _takes_part(module: Module, but: Collection[ast.AST] = ()) -> bool:
+    """Whether a file takes a part of the devices or of their number, or changes a number that was theirs."""
     parts = (node for node in _candidates(module) if node not in but and _is_part(node))
     if any(not _is_shown(node, module) for node in parts):
         return True
-    return any(_changes_count(scope) for scope in _scopes(module)) or _maps_where_enough(module)
+    return any(_changes_count(scope) for scope in _scopes(module))
+
+
+def may_map_fewer(module: Module, near: Iterable[Module], resolver: Resolver) -> bool:
+    """Whether the maps of a file may be given fewer rows than there are devices, by what it and others near it say."""
+    parts = any(may_be_fewer(one) or changes_devices(one, resolver) for one in (module, *near))
+    return parts or imports_part(module, resolver.project)
+
+
+@once_each
+def may_be_given_fewer(module: Module, resolver: Resolver) -> bool:
+    """The same by what a file says, and what files that import it take a part of."""
+    project, stem = resolver.project, module.path.stem
+    others = (one for one in project.program if one is not module and stem in one.text and "device" in one.text)
+    above = (one for one in others if module.path in imported_files(one.path, one.text, project))
+    return may_map_fewer(module, (), resolver) or any(map(_takes_part, above))
 
 
 def imports_part(module: Module, project: Project) -> bool:
     """Whether a file imports a number that another makes of that of the devices, `half = device_count() // 2`."""
     for statement in module.table.import_statements:
-        if not isinstance(statement, ast.ImportFrom):
-            continue
-        source = project.imported(module, statement.module or "", statement.level)
-        if source is None or source is module or not may_be_fewer(source):
-            continue
-        bindings = source.table.root.bindings
-        values = [b.value for alias in statement.names for b in bindings.get(alias.name, ())]
-        if any(isinstance(value, ast.BinOp | ast.Subscript) for value in values):
+        if isinstance(statement, ast.ImportFrom):
+            source = project.imported(module, statement.module or "", statement.level)
+            names = {alias.name for alias in statement.names}
+            dotted = ((f"{statement.module or ''}.{alias.name}".lstrip("."), alias) for alias in statement.names)
+            inner = [(project.imported(module, n, statement.level), alias.asname or alias.name) for n, alias in dotted]
+        else:
+            source, names = None, set()
+            inner = [(project.imported(module, alias.name, 0), alias.asname or alias.name) for alias in statement.names]
+        if source is not None and source is not module and _gives_part(source, names):
             return True
+        for one, name in inner:
+            if one is not None and one is not module and _gives_part(one, _read_of(name, module)):
+                return True
     return False
+
+
+def _gives_part(source: Module, names: Collection[str]) -> bool:
+    """Whether a file makes something that goes by one of some names of a part of the devices or of their number."""
+    if not names or not may_be_fewer(source):
+        return False
+    bound = (b for name in names for b in source.table.root.bindings.get(name, ()))
+    values = [one for b in bound for one in ([b.value] if b.value is not None else _returned(b.node))]
+    return any(_is_part(node) for value in values for node in walk(value))
+
+
+def _read_of(name: str, module: Module) -> set[str]:
+    """The attributes that a file reads of what goes by a dotted name."""
+    read = (
+        one
+        for one in module.table.references
+        if isinstance(one, ast.Attribute) and last_name(one.value) == name.rpartition(".")[2]
+    )
+    return {one.attr for one in read if ast.unparse(one.value) == name}
+
+
+def _returned(node: ast.AST) -> list[ast.expr]:
+    """What a function returns."""
+    body = walk(node) if isinstance(node, ast.FunctionDef) else ()
+    return [one.value for one in body if isinstance(one, ast.Return) and one.value is not None]
 
 
 def _candidates(module: Module) -> Iterator[ast.AST]:
