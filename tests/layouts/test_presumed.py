@@ -411,6 +411,9 @@ def test_a_librarys_base_is_presumed_not_to_look_at_attributes() -> None:
     assert layouts(found) == (["replicated", "split"], ["replicated"])
     says = [one.says for one in found.sites[0].assumed]
     assert "the base class `trainlib.Module` does not read the attributes of `Trainer` objects" in says
+    empty = "class Net(trainlib.Module):\n    width: int = 8\n    def __init__(self, width):\n        self.width = width\n"
+    beside = plan({"main.py": HELD.replace("class Trainer", f"{empty}\n\nclass Trainer")})
+    assert [one.says for one in beside.sites[0].assumed] == says  # there is nothing to read
     library = {"trainlib.py": "class Module:\n    pass\n"}
     out = run(
         [
@@ -524,6 +527,21 @@ def test_the_state_in_the_carry_of_a_scan_is_presumed_to_be_kept_equal() -> None
 def test_a_network_that_keeps_statistics_keeps_its_state_per_device() -> None:
     assert "replicated" not in layouts(plan({"main.py": CARRY, "models.py": NORMALIZED}))[0]
     assert "replicated" not in layouts(plan({"main.py": CARRY}))[0]
+
+
+FROZEN = NORMALIZED.replace("average=False", "average=True").replace(
+    "out, kept = model.apply({\"params\": params, **kept}, batch, rng, mutable=list(kept))",
+    "out = model.apply({\"params\": params, **kept}, batch, rng)",
+)
+
+
+def test_statistics_that_nothing_changes_are_no_reason_to_keep_a_state_per_device() -> None:
+    files = {"main.py": CARRY, "models.py": FROZEN}
+    found = plan(files)
+    assert layouts(found) == (["stacked", "replicated", "split"], ["stacked", "replicated", "replicated"])
+    before, after = both("frozen", files, found)
+    assert not after["error"]
+    assert after["result"] == before["result"]
 
 
 CHAIN = """\

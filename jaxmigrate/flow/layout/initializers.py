@@ -20,6 +20,11 @@ KEEPS = re.compile(
     r"batch_?stats|BatchNorm|batch_norm|running_(?:mean|var)|SpectralNorm|_with_state\b|\bset_state\b|StateIndex"
     r"|\.(?:variable|sow|put_variable)\("
 )
+CHANGES = re.compile(  # linen changes no statistics but by `mutable=`
+    r"\bmutable\b|running_(?:mean|var)|_with_state\b|\bset_state\b|StateIndex"
+    r"|^[ \t]*(?:import|from)\b.*\b(?:nnx|haiku|equinox|objax|trax|nn\.stateful)\b",
+    re.MULTILINE,
+)
 NETWORK = re.compile(r"^[ \t]*class \w+\(.*\bModule\b.*\):", re.MULTILINE)
 INITIALIZES = re.compile(r"(?:^|_)init(?:_|$|ial|iali[sz]e)")
 
@@ -60,11 +65,12 @@ def initializes(it: Interpreter, site: ast.expr, value: Value | None) -> bool:
 def keeps_statistics(it: Interpreter) -> bool:
     """Whether a program names statistics that a network takes of its batch, and keeps.
 
-    Where it writes its networks itself and none of them keeps anything, there is nothing in what is kept for them.
+    Where it writes its networks itself and none of them keeps anything, or nothing changes what they keep, there is
+    nothing in what is kept for them that a step changes.
     """
     if not any(STATISTICS.search(module.text) for module in it.modules):
         return False
-    return it.reachable.says(KEEPS) or not it.reachable.says(NETWORK)
+    return not it.reachable.says(NETWORK) or (it.reachable.says(KEEPS) and it.reachable.says(CHANGES))
 
 
 def holds_statistics(field: str) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
-from jaxmigrate.flow.layout import advice, mapped_bodies, results
+from jaxmigrate.flow.layout import advice, foreign_bases, mapped_bodies, results
 from jaxmigrate.flow.layout.aligned import aligned, marked
 from jaxmigrate.flow.layout.barriers import barriers
 from jaxmigrate.flow.layout.choices import Choice, Layouts, Name, OpChoice, Outputs, SiteChoice, Squeeze, of_parts
@@ -96,6 +96,12 @@ class Solution(Solver):
             return self.facts.axis(key[1]) or self.axis  # type: ignore[arg-type]
         return self.axis
 
+    @functools.cached_property
+    def _leans_of_all(self) -> tuple[Assumption, ...]:
+        """What is taken for granted of the program as a whole: of those who could use its modules, and its objects."""
+        apart = (why for assumed in self.it.assumed.apart.values() for why in assumed)
+        return (*apart, *foreign_bases.leans(self.it))
+
     def _choice(self, node: ast.expr) -> SiteChoice:
         site = self.it.sites[node]
         count = max(self.facts.counts.get(node, 0), 0)
@@ -108,9 +114,9 @@ class Solution(Solver):
         keywords, axis = self.it.maps.by_keyword.get(node, ()), self.facts.axis(node) or ""
         whole, blocked = places == ((),), self.blocked[node]
         gives = {place: made for place, cls in self.named[node].items() if (made := self._named_tuple(cls, node))}
-        apart = (why for assumed in self.it.assumed.apart.values() for why in assumed)
-        tree, leans = Outputs(places, gives), tuple(dict.fromkeys((*self.facts.leans.get(node, ()), *apart)))
+        leans = tuple(dict.fromkeys((*self.facts.leans.get(node, ()), *self._leans_of_all)))
         why, hint = told(blocked, site.module) if blocked else None, advice.advice(self.it, blocked)
+        tree = Outputs(places, gives)
         return SiteChoice(site, arguments, outputs, whole, axis, why, squeezes, keywords, by_rows, tree, leans, hint)
 
     def _squeezes(self, node: ast.expr, arguments: Sequence[Choice]) -> tuple[Squeeze, ...]:

@@ -15,6 +15,7 @@ from jaxmigrate.flow.layout import (
     classes,
     definitions,
     expressions,
+    foreign_bases,
     frames,
     jaxline,
     loops_that_run,
@@ -25,11 +26,10 @@ from jaxmigrate.flow.layout import (
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Env, Frame
-from jaxmigrate.flow.layout.values import NONE, NOTHING, PLAIN, Abstract, Blocker, Func, Nothing, Ref, Seq, func, same
+from jaxmigrate.flow.layout.values import NONE, NOTHING, PLAIN, Abstract, Func, Nothing, Ref, Seq, func, same
 from jaxmigrate.flow.map_prefilter import MAPS
 from jaxmigrate.program.library import named, starting
 from jaxmigrate.program.syntax import last_name
-from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import Class, External, Member
 
 LEAVING = named("leaves")
@@ -329,30 +329,7 @@ def _define_class(it: Interpreter, node: ast.ClassDef, frame: Frame) -> None:
             if isinstance(inner.env[name], Func) and classes.is_pytree(it, cls):
                 it.block_all([inner.env[name]], named_functions.UNSEEN, node, frame.module)
     jaxline.define(it, cls, frame)
-    outside = classes.foreign_base(it, cls)
-    if outside and not _leaves_alone(it, cls):
-        it.block_class(
-            cls,
-            Blocker(
-                Stacked.NOT_VISIBLE.reason(f"is an attribute of {node.name}, whose base class {outside} may read it"),
-                frame.module,
-                node,
-            ),
-        )
-
-
-def _leaves_alone(it: Interpreter, cls: Class) -> bool:
-    """Whether the bases of a class that the project does not hold may be taken not to look at its attributes."""
-    granted: list[Assumption] = []
-    for name in classes.foreign_bases(it, cls):
-        says = f"the base class `{name}` does not read the attributes of `{cls.node.name}` objects"
-        one = it.trust.grants("readers", name, says, cls.module, cls.node) if name else None
-        if one is None:
-            return False
-        granted.append(one)
-    it.leans = True
-    it.assumed.apart.setdefault(cls.module, {}).update(dict.fromkeys(granted))
-    return True
+    foreign_bases.define(it, cls, frame)
 
 
 def _same_env(one: Env | None, other: Env | None) -> bool:

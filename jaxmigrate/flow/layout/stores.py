@@ -101,6 +101,7 @@ class Assumed:
 
     equal: dict[Group, Assumption] = field(default_factory=dict)  # outputs that are declared equal on all devices
     apart: dict[Module, dict[Assumption, None]] = field(default_factory=dict)  # of those who could use modules
+    bases: dict[Class, tuple[Assumption, ...]] = field(default_factory=dict)  # of bases that the project does not hold
     imports: dict[ast.expr, Assumption] = field(default_factory=dict)  # of the modules that calls import
     guessed: set[ast.expr] = field(default_factory=set)  # sites whose functions call or hold what is not in sight
     reducing: set[ast.expr] = field(default_factory=set)  # sites whose functions reduce over the mapped axis
