@@ -48,6 +48,7 @@ from jaxmigrate.program.operations import (
     Operation,
     Part,
     Redecorate,
+    Rename,
     Replace,
     ReplaceAlias,
     ReplaceStatement,
@@ -174,7 +175,7 @@ class ApplyOperations(VisitorBasedCodemodCommand):
                 self._indices[self._key(operation.subscript)].append(operation.place)
             case SetKeyword() | NameArgument() | DropArgument():
                 self._calls[self._key(operation.call)].append(operation)
-            case First() | Enclose() | Redecorate():
+            case First() | Enclose() | Redecorate() | Rename():
                 self._statements[self._key(operation.function)].append(operation)
             case Before() | After() | ReplaceStatement() | DropStatement():
                 self._statements[self._key(operation.statement)].append(operation)
@@ -476,6 +477,7 @@ def _codes(operation: Operation) -> Iterator[Code]:
         | DropAlias
         | ReplaceAlias
         | Redecorate
+        | Rename
         | Unbind,
     ):
         yield operation.code

@@ -24,6 +24,7 @@ from jaxmigrate.program.operations import (
     Enclose,
     First,
     Redecorate,
+    Rename,
     ReplaceStatement,
 )
 from jaxmigrate.sources.containers import CellStart
@@ -233,6 +234,8 @@ def _changed(command: Rewriting, original: cst.CSTNode, updated: Statement) -> I
                 updated = _with_first(command, updated, operation, indent)
             case Redecorate():
                 updated = _redecorated(command, updated, original, operation)
+            case Rename():
+                updated = updated.with_changes(name=cst.Name(operation.name))
             case Enclose():
                 updated, inner = _enclosed(command, original, updated, operation, indent)
                 after = [inner, *after]

@@ -18,11 +18,12 @@ from jaxmigrate.program.operations import (
     Enclose,
     First,
     Redecorate,
+    Rename,
     ReplaceStatement,
 )
 from jaxmigrate.sources.containers import CellStart
 
-OfStatement: TypeAlias = Before | After | ReplaceStatement | DropStatement | Enclose | First | Redecorate
+OfStatement: TypeAlias = Before | After | ReplaceStatement | DropStatement | Enclose | First | Redecorate | Rename
 
 
 class Rewriting(Protocol):

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import cast
+from typing import TypeVar, cast
 
 import libcst as cst
 
 from jaxmigrate.codemod.layout import source
 from jaxmigrate.program.operations import Code, Enclose, Marked, Operation, Redecorate, ReplaceStatement
 
+_Body = TypeVar("_Body", cst.BaseSuite, cst.IndentedBlock, cst.Module)
 BESIDE = r"(?![\w/]|\.\w|-\w|\()"
 SAID = re.compile(rf"(?<![\w./\-])(jax\.)?([Pp]map(?:ped|ed|-ed|'d|'ed)|[Pp]map){BESIDE}")
+FORMS = re.compile(rf"(?<![\w./\-])()([Pp]map(?:ped|ed|-ed|'d|'ed|ping)){BESIDE}")  # what pmap is no more, anywhere
 CODE = re.compile(r"[`=\"]|https?:|\bimport\b")
 NO_WORDS = re.compile(r"[`=]|https?:|\bimport\b|>>>")  # lines of a docstring that hold code
 READS_DOCS = re.compile(r"__doc__|\bgetdoc\b|\bdocopt\b|\bfire\.Fire\b|\btyper\b|\bclick\b")  # what says them to others
@@ -107,6 +109,16 @@ def _code(node: cst.SimpleStatementLine) -> str:
     return source(node.with_changes(leading_lines=()))
 
 
+def reworded_text(text: str) -> str:
+    """A text without maps of pmap's, whose comments and docstrings call nothing pmapped."""
+    if not FORMS.search(text):
+        return text
+    tree = cst.parse_module(text)
+    if tree.code != text:
+        return text  # with something that LibCST drops
+    return tree.visit(_Forms(docstrings=READS_DOCS.search(text) is None)).code
+
+
 class _Comments(cst.CSTTransformer):
     """Comments in the words of shard_map."""
 
@@ -115,16 +127,37 @@ class _Comments(cst.CSTTransformer):
         return updated_node.with_changes(value=text) if text else updated_node
 
 
-def _docstring(body: cst.BaseSuite) -> cst.BaseSuite:
-    """The body of a function, whose docstring says what maps it."""
-    first = body.body[0] if isinstance(body, cst.IndentedBlock) and body.body else None
+class _Forms(cst.CSTTransformer):
+    """Comments and docstrings in which what was pmapped is sharded."""
+
+    def __init__(self, *, docstrings: bool) -> None:
+        super().__init__()
+        self._docstrings = docstrings
+
+    def leave_Comment(self, original_node: cst.Comment, updated_node: cst.Comment) -> cst.Comment:
+        text = _said(original_node.value, FORMS)
+        return updated_node.with_changes(value=text) if text else updated_node
+
+    def leave_IndentedBlock(self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock) -> cst.BaseSuite:
+        del original_node
+        return _docstring(updated_node, FORMS) if self._docstrings else updated_node
+
+    def leave_Module(self, original_node: cst.Module, updated_node: cst.Module) -> cst.Module:
+        del original_node
+        return _docstring(updated_node, FORMS) if self._docstrings else updated_node
+
+
+def _docstring(body: _Body, words: re.Pattern[str] = SAID) -> _Body:
+    """A body, of a function say, whose docstring says what maps it."""
+    first = next(iter(body.body), None)
     said = first.body[0] if isinstance(first, cst.SimpleStatementLine) else None
     if not isinstance(said, cst.Expr) or not isinstance(said.value, cst.SimpleString):
         return body
     lines = said.value.value.split("\n")
-    new = "\n".join(line if NO_WORDS.search(line) else "".join(_words(line)) for line in lines)
-    changed = body if new == said.value.value else body.deep_replace(said.value, cst.SimpleString(new))
-    return cast("cst.BaseSuite", changed)
+    new = "\n".join(line if NO_WORDS.search(line) else "".join(_words(line, words)) for line in lines)
+    stays = new == said.value.value or (words is FORMS and PMAPS.search(new) is not None)
+    changed = body if stays else body.deep_replace(said.value, cst.SimpleString(new))
+    return cast("_Body", changed)
 
 
 def _line(line: cst.EmptyLine) -> cst.EmptyLine:
@@ -132,18 +165,20 @@ def _line(line: cst.EmptyLine) -> cst.EmptyLine:
     return line.with_changes(comment=cst.Comment(text)) if text else line
 
 
-def _said(comment: str) -> str:
+def _said(comment: str, words: re.Pattern[str] = SAID) -> str:
     """A comment in the words of shard_map; empty where it says nothing of pmap, or is code that was put out."""
-    if NO_PROSE.match(comment) or CODE.search(comment) or not SAID.search(comment):
+    if NO_PROSE.match(comment) or CODE.search(comment) or not words.search(comment):
         return ""
-    return "".join(_words(comment))
+    text = "".join(_words(comment, words))
+    return "" if words is FORMS and PMAPS.search(text) else text
 
 
-def _words(comment: str) -> Iterator[str]:
+def _words(comment: str, words: re.Pattern[str]) -> Iterator[str]:
     last = 0
-    for found in SAID.finditer(comment):
+    for found in words.finditer(comment):
         yield comment[last : found.start()]
         alone, first = found[2].lower() == "pmap", found[2][0] == "P"
-        yield f"{found[1] or ''}shard_map" if alone else "Sharded" if first else "sharded"
+        form = "harding" if found[2].endswith("ing") else "harded"
+        yield f"{found[1] or ''}shard_map" if alone else ("S" if first else "s") + form
         last = found.end()
     yield comment[last:]

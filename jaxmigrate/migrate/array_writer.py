@@ -421,6 +421,9 @@ class ArrayWriter:
         if choice.layout == "replicated":
             first = "x[0]" if seen else f"x.reshape({rows}, *x.shape[1:])[0]"
             return self.placed(f"{self._jax}.tree.map(lambda x: {first}, $itself)", "$P()", choice.axis)
+        flattens = "" if seen else self.shared.flattens
+        if flattens:
+            return self.placed(f"{flattens}($itself)", "$P($axis)", choice.axis)
         size = "-1" if seen else f"{rows} * x.shape[1]"
         joined = f"{self._jax}.tree.map(lambda x: x.reshape({size}, *x.shape[2:]), $itself)"
         return self.placed(joined, "$P($axis)", choice.axis)

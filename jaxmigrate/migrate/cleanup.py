@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from jaxmigrate.codemod.style import Style
+from jaxmigrate.migrate.pmap_names import calls_pmap, path_of, without_pmap_names
 from jaxmigrate.migrate.read_texts import ReadTexts
 from jaxmigrate.migrate.second_names import without_second_names
 from jaxmigrate.program.modules import Module
@@ -23,13 +24,19 @@ def without_leftovers(before: Module, after: str, kept: frozenset[str], style: S
     What nobody used before stays, and so does what a string or `__all__` names.
     """
     from jaxmigrate.codemod.apply import rewritten
+    from jaxmigrate.codemod.said import reworded_text
 
     used, counted = _loaded(before) - kept, _counts_read(before)
     path = before.path if before.cells or before.path.suffix not in JOINED else Path("after.py")
     module = read.module(path, after)
-    if operations := list(without_second_names(before, module)):
+    for ask in (without_second_names, without_pmap_names):
+        if changes := list(ask(before, module)):
+            read.forget(module)
+            after = rewritten(after, changes, style, statements=module.tree.body)
+            module = read.module(path, after)
+    if not calls_pmap(module) and (text := reworded_text(after)) != after:
         read.forget(module)
-        after = rewritten(after, operations, style, statements=module.tree.body)
+        after = text
     for _ in range(MOST_ROUNDS):
         module = read.module(path, after)
         if before.is_package:
@@ -73,14 +80,14 @@ def _counts_read(module: Module) -> dict[str, set[str]]:
     for scope in module.table.own_scope.values() if "device" in module.text else ():
         if scope.kind == "function" and isinstance(scope.node, ast.FunctionDef):
             counts = {name for name, (one, *_) in scope.bindings.items() if _is_count(one.node)}
-            found.setdefault(_path_of(scope), set()).update(n for n in counts if _is_read(n, scope, module))
+            found.setdefault(path_of(scope), set()).update(n for n in counts if _is_read(n, scope, module))
     return {path: names for path, names in found.items() if names}
 
 
 def _unread_counts(module: Module, counted: Mapping[str, set[str]], unused: set[str]) -> Iterator[Operation]:
     """The operations that drop numbers of devices that a function read before; other functions may have such names."""
     for scope in module.table.own_scope.values() if counted else ():
-        for name in counted.get(_path_of(scope), set()) - unused if isinstance(scope.node, ast.FunctionDef) else ():
+        for name in counted.get(path_of(scope), set()) - unused if isinstance(scope.node, ast.FunctionDef) else ():
             bindings = scope.bindings.get(name, ())
             if len(bindings) == 1 and _is_count(bindings[0].node) and not _is_read(name, scope, module):
                 yield from _dropped(bindings[0].node, scope, name, module)
@@ -94,16 +101,6 @@ def _is_read(name: str, scope: Scope, module: Module) -> bool:
     """Whether a variable of a scope is read, in functions within it too."""
     reads = (n for n in module.table.named.get(name, ()) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
     return any(module.table.scope_of[n].lookup(name) is scope for n in reads)
-
-
-def _path_of(scope: Scope) -> str:
-    """A function by its name and those that it stands in."""
-    names = []
-    holder: Scope | None = scope
-    while holder is not None:
-        names.append(getattr(holder.node, "name", ""))
-        holder = holder.parent
-    return ".".join(reversed(names))
 
 
 def _dropped(node: ast.AST, scope: Scope, name: str, module: Module) -> Iterator[Operation]:

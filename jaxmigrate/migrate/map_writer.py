@@ -50,6 +50,7 @@ from jaxmigrate.program.sites import is_decorator, listed, mapped_function
 from jaxmigrate.program.syntax import last_name
 
 Named = ast.FunctionDef | ast.AsyncFunctionDef
+OF_PMAP = re.compile(r"(?<=\w)_pmap(ped)?$|^pmap(ped)?_(?=[A-Za-z])")  # what the name of a map says of it
 ROOM = 50  # characters of the names of arguments
 
 
@@ -153,7 +154,9 @@ class MapWriter:
             return True
         scope = self.module.table.scope_of[function]
         is_special = function.name.startswith("__") and function.name.endswith("__")
-        inner = f"{function.name.strip('_') if is_special else function.name}_per_device"
+        name = function.name.strip("_") if is_special else function.name
+        inner, short = f"{name}_per_device", f"{OF_PMAP.sub('', name)}_per_device"
+        inner = inner if short in self.parts.names.taken else short
         if not self.parts.has_local(plan) or (inner in self.parts.names.taken and inner not in self.methods):
             return False
         body = self._body(plan) if not below else []

@@ -105,6 +105,15 @@ def _shard(names: FileNames, wanted: Wanted) -> Iterator[str]:
     yield f"    return {jax}.tree.map(put, tree)"
 
 
+def _flatten_devices(names: FileNames, wanted: Wanted) -> Iterator[str]:
+    """An array with another number of rows raises, as it does in a map over all devices."""
+    jax = names.of("jax")
+    yield "def flatten_devices(tree):"
+    yield '    """Joins the device axis of arrays, the first one, with the next."""'
+    yield f"    count = {wanted.some.count(jax) if wanted.some is not None else f'{jax}.local_device_count()'}"
+    yield f"    return {jax}.tree.map(lambda x: x.reshape(count * x.shape[1], *x.shape[2:]), tree)"
+
+
 def _global_rows(names: FileNames, wanted: Wanted) -> Iterator[str]:
     """What a process has of an array stays where it lies, so that a state may come by in each round.
 
@@ -370,6 +379,7 @@ _LINES = {
     "get_mesh": _get_mesh,
     "mesh_of": _mesh_of,
     "shard": _shard,
+    "flatten_devices": _flatten_devices,
     "global_rows": _global_rows,
     "local_rows": _local_rows,
     "stack": _stack,

@@ -22,6 +22,7 @@ NAMES = {  # in the order in which they are written
     "get_mesh": "get_mesh",
     "mesh_of": "mesh_of",
     "shard": "shard",
+    "flatten_devices": "flatten_devices",
     "global_rows": "global_rows",
     "local_rows": "local_rows",
     "stack": "stack",
@@ -85,6 +86,7 @@ class Wanted:
     users: set[Module] = field(default_factory=set)  # files that make meshes
     all_names: set[str] = field(default_factory=set)  # the functions that some file uses
     rows: Counter[str] = field(default_factory=Counter)  # how often rows of a process become global, or the reverse
+    flattened: int = 0  # how often the device axis of what comes from out of sight is joined with the next one
     called: Mapping[str, str] = field(default_factory=dict)  # functions that have other names than usual
 
     @property
@@ -156,6 +158,7 @@ def together_wanted(ones: Sequence[Wanted]) -> Wanted:
     for name in FLAGS:
         setattr(found, name, any(getattr(one, name) for one in ones))
     found.meshes = sum(one.meshes for one in ones)
+    found.flattened = sum(one.flattened for one in ones)
     found.rows = sum((one.rows for one in ones), Counter())
     found.axes = sum((one.axes for one in ones), Counter())
     found.needs = {module: needs for one in ones for module, needs in one.needs.items()}
@@ -214,6 +217,12 @@ class Shared:
         if not self._final:
             self._wanted.rows[kind] += 1
         return self.name(kind) if self._final and self.uses(kind) else ""
+
+    @property
+    def flattens(self) -> str:
+        """What the file calls the function that joins the device axis with the next one; empty where one call does."""
+        self._wanted.flattened += not self._final
+        return self.name("flatten_devices") if self._final and self.uses("flatten_devices") else ""
 
     def count(self, some: SomeDevices) -> str:
         """The source of the number of some devices."""
@@ -347,6 +356,8 @@ def completed(wanted: Wanted) -> None:
     several = wanted.meshes > FEW or len(wanted.users) > 1
     if wanted.rows:
         wanted.all_names |= {*wanted.rows} if sum(wanted.rows.values()) > 1 else {"get_mesh"}
+    if wanted.flattened > 1:
+        wanted.all_names.add("flatten_devices")
     wanted.get_mesh = "get_mesh" in with_their_own(wanted.all_names, wanted) or several
     wanted.per_device |= len(wanted.beside) > FEW
     if wanted.per_device and wanted.beside:

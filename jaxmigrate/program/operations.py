@@ -181,6 +181,14 @@ class Redecorate:
 
 
 @record(eq=False)
+class Rename:
+    """Gives a function another name where it is defined."""
+
+    function: ast.FunctionDef
+    name: str
+
+
+@record(eq=False)
 class Import:
     """Imports `name` from `module`, or `module` itself where there is no name; nothing where it is imported already.
 
@@ -256,6 +264,7 @@ Operation: TypeAlias = (
     | Enclose
     | Unbind
     | Redecorate
+    | Rename
     | Import
     | DropAlias
     | ReplaceAlias

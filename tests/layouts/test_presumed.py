@@ -128,6 +128,36 @@ def test_a_batch_without_a_second_axis_raises_rather_than_gives_another_number()
     assert "IndexError" in str(after["error"])
 
 
+TWO = """\
+norm = jax.pmap(lambda params, batch: jax.lax.pmean(jnp.sum(batch["x"] @ params), "d"), axis_name="d")
+for batch in source.MAKERS["batches"](2):
+    losses.append(float(norm(params, batch)[0]))
+RESULT = losses
+"""
+
+
+def test_batches_from_out_of_sight_lose_their_device_axis_by_one_function() -> None:
+    files = {"main.py": MAIN + TWO, "source.py": SOURCE}
+    found = plan(files)
+    text = found.files[0].after
+    assert text.count('shard(flatten_devices(batch), P("d"))') == 2
+    assert text.count("x.shape[1]") == 1
+
+
+@pytest.mark.long
+def test_what_one_function_joins_gives_the_same_empty_too_and_raises_where_rows_are_fewer() -> None:
+    files = {"main.py": MAIN + TWO, "source.py": SOURCE}
+    text = plan(files).files[0].after
+    fewer = {"main.py": text, "source.py": SOURCE.replace("(8, 2, 3)", "(4, 2, 3)").replace("(8, 2))", "(4, 2))")}
+    empty = {"main.py": MAIN + TWO, "source.py": SOURCE.replace("(8, 2, 3)", "(8, 0, 3)").replace("(8, 2))", "(8, 0))")}
+    programs = [Program("two", files), Program("empty", empty), Program("fewer", fewer)]
+    programs += [Program(f"{one.name} after", {**one.files, "main.py": text}) for one in programs[:2]]
+    out = run(programs)
+    assert out["two"]["result"] == out["two after"]["result"] != ""
+    assert repr(out["empty"]["result"]) == repr(out["empty after"]["result"])
+    assert "cannot reshape" in str(out["fewer"]["error"])
+
+
 FEWER = """\
 import jax
 import jax.numpy as jnp
