@@ -221,6 +221,12 @@ def _add_fix(commands: Any) -> None:
         "stacked: none, so that callers stay as they are (default: auto)",
     )
     fix.add_argument(
+        "--keep-requirements",
+        action="store_true",
+        help="leave requirements of jax and jaxlib as they are; without it fix raises those of a project that it is "
+        "given to the release which rewritten code needs",
+    )
+    fix.add_argument(
         "--write-assumptions",
         action="store_true",
         help="add the assumptions that --layout likely makes to pyproject.toml, for review",

@@ -19,6 +19,7 @@ from jaxmigrate.commands.inputs import Inputs, load, locate, tell_if_nothing_is_
 from jaxmigrate.commands.interactive import StoppedError, ask
 from jaxmigrate.commands.left import left_lines
 from jaxmigrate.commands.planning import PlannedFile, plan_files, with_diff
+from jaxmigrate.commands.raising import Raised, raise_requirements
 from jaxmigrate.commands.reporting import write_reports
 from jaxmigrate.commands.waiting import under_way
 from jaxmigrate.commands.withheld import Largest, Replan, Withheld, left_with
@@ -73,6 +74,11 @@ def run(options: argparse.Namespace) -> int:
         say("nothing was written")
         return 1
     results = [_fix(plan, options, from_stdin) for plan in plans]
+    raised = [_raised(plan, one, options) for plan, one in zip(plans, results, strict=True)]
+    results = [
+        dataclasses.replace(one, files=[*one.files, *more.files], errors=[*one.errors, *more.errors])
+        for one, more in zip(results, raised, strict=True)
+    ]
     for plan, one in zip(plans, results, strict=True):
         if options.write_assumptions and (written := write_assumptions(plan.group.config, one.assumed)):
             note(written)
@@ -84,8 +90,8 @@ def run(options: argparse.Namespace) -> int:
         return 0
     write_reports(result, options.report, _REPORTS)
     _tell(result, options, from_stdin)
-    for plan, one in zip(plans, results, strict=True):
-        for remark in (*pins(plan.group.root), *_processes(plan, one)) if one.rewritten else ():
+    for plan, one, more in zip(plans, results, raised, strict=True):
+        for remark in (*more.left, *_processes(plan, one)) if one.rewritten else ():
             note(f"note: {remark}")
     return _status(result, options)
 
@@ -215,6 +221,22 @@ def _fix(plan: _Planned, options: argparse.Namespace, from_stdin: bool) -> FixRe
     notebooks += [remark for file in planned for remark in remarks(file.source, file.plan, plan.layout)]
     errors = [*group.errors, *plan.errors, *failed]
     return FixResult([file for file, _ in files], errors, notebooks, evidence, plan.unused)
+
+
+def _raised(plan: _Planned, result: FixResult, options: argparse.Namespace) -> Raised:
+    """The requirements of the project as what was rewritten needs them."""
+    if not result.rewritten or options.keep_requirements:
+        return Raised([], [], [*pins(plan.group.root)] if result.rewritten else [])
+    changed = {file.path for file in result.changed}
+    taken = {file.source.path for file in plan.files if file.source.name in changed and file.source.path is not None}
+    target = target_jax(plan.group.config, plan.group.root, options.target_jax)
+    return raise_requirements(
+        plan.group.root,
+        options.paths,
+        {path.absolute() for path in taken},
+        target,
+        writes=not (options.diff or options.check),
+    )
 
 
 def _verified(plan: _Planned, options: argparse.Namespace) -> Largest:
@@ -351,6 +373,8 @@ def _print(message: str) -> None:
 
 
 def _done(file: FixedFile, check: bool) -> str:
+    if file.remark:
+        return file.remark
     sites = plural(sum(1 for site in file.sites if site.status == "rewritten"), "site")
     replaced = sum(1 for name in file.names if name.status == "replaced")
     if replaced and not any(site.status == "rewritten" for site in file.sites):

@@ -35,6 +35,7 @@ class FixedFile:
         encoding: The encoding of the file and thus of its diff.
         names: Its uses of names that JAX has renamed or removed.
         callers: Files that import it, were not among the paths given, and stay as they are.
+        remark: What changes in a file that is no program.
     """
 
     path: str
@@ -44,6 +45,7 @@ class FixedFile:
     encoding: str = "utf-8"
     names: tuple[NamePlan, ...] = ()
     callers: tuple[str, ...] = ()
+    remark: str = ""
 
     @property
     def is_new(self) -> bool:

@@ -441,7 +441,9 @@ def test_a_librarys_base_is_presumed_not_to_look_at_attributes() -> None:
     assert layouts(found) == (["replicated", "split"], ["replicated"])
     says = [one.says for one in found.sites[0].assumed]
     assert "the base class `trainlib.Module` does not read the attributes of `Trainer` objects" in says
-    empty = "class Net(trainlib.Module):\n    width: int = 8\n    def __init__(self, width):\n        self.width = width\n"
+    empty = (
+        "class Net(trainlib.Module):\n    width: int = 8\n    def __init__(self, width):\n        self.width = width\n"
+    )
     beside = plan({"main.py": HELD.replace("class Trainer", f"{empty}\n\nclass Trainer")})
     assert [one.says for one in beside.sites[0].assumed] == says  # there is nothing to read
     library = {"trainlib.py": "class Module:\n    pass\n"}
@@ -560,8 +562,8 @@ def test_a_network_that_keeps_statistics_keeps_its_state_per_device() -> None:
 
 
 FROZEN = NORMALIZED.replace("average=False", "average=True").replace(
-    "out, kept = model.apply({\"params\": params, **kept}, batch, rng, mutable=list(kept))",
-    "out = model.apply({\"params\": params, **kept}, batch, rng)",
+    'out, kept = model.apply({"params": params, **kept}, batch, rng, mutable=list(kept))',
+    'out = model.apply({"params": params, **kept}, batch, rng)',
 )
 
 
