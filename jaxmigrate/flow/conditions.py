@@ -10,11 +10,11 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from jaxmigrate.flow.remade_objects import remakes_objects
 from jaxmigrate.program.attribute_stores import stored_attributes
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
+from jaxmigrate.program.remade_objects import remakes_objects
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Constant, Parameter, Value

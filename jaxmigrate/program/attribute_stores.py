@@ -16,6 +16,7 @@ from jaxmigrate.records import record
 
 ANY = ""
 SETTERS = frozenset({"setattr", "__setattr__", "delattr", "__delattr__"})
+BY_DESCRIPTOR = frozenset({"__set__", "__delete__"})  # of slots, say: `T.n.__set__(t, 4)`
 WHOLE = frozenset({"__dict__", "__class__", "__bases__"})  # with which all attributes change
 OF_MODULE = frozenset({"globals", "__globals__"})
 OBJECTS = frozenset({"__dict__", "vars"})
@@ -109,6 +110,12 @@ def _by_name(module: Module) -> Iterator[tuple[str, Store]]:
             owner = node.value if bound and isinstance(node, ast.Attribute) else given[0]
             value = given[-1] if needed == 2 else None
             yield _text(given[-needed]), Store(owner, value, module, node)
+    for word in BY_DESCRIPTOR:
+        for node in module.table.named.get(word, ()):
+            call = module.table.parents.get(node)
+            given = call.args if isinstance(call, ast.Call) and call.func is node else []
+            known = given and not any(isinstance(one, ast.Starred) for one in given)
+            yield ANY, Store(given[0] if known else None, None, module, node)
 
 
 def _in_dictionaries(module: Module) -> Iterator[tuple[str, Store]]:

@@ -152,6 +152,8 @@ class AttributeValues:
         if name.startswith(SPECIAL):
             return False
         cls = owner.cls if isinstance(owner, Instance) else owner
+        if any(map(self._has_own_metaclass, self.resolver.lineage(cls))):
+            return True
         if isinstance(owner, Instance):
             for one in self.resolver.lineage(cls):
                 if "__getattribute__" in one.module.table.own_scope[one.node].bindings:
@@ -159,6 +161,11 @@ class AttributeValues:
         places = [place for place in self._stores_of(ANY) if self._concerns(place, owner) is not None]
         own = [place for place in self._stores_of(name) if self._concerns(place, owner) is not None]
         return bool(places) and not self._is_set_later(own, places)
+
+    def _has_own_metaclass(self, cls: Class) -> bool:
+        """Whether a class is made by code of the project, which may change what stands in it."""
+        makers = (one.value for one in cls.node.keywords if one.arg == "metaclass")
+        return any(not isinstance(v, External) for one in makers for v in self.resolver.values(one, cls.module))
 
     def _is_set_later(self, own: list[Store], places: list[Store]) -> bool:
         """Whether an attribute is set by constructors alone, each time below all that may set any in constructors.

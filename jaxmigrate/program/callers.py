@@ -14,6 +14,7 @@ from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
 from jaxmigrate.program.passing import passed
+from jaxmigrate.program.remade_objects import remakes_objects
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import defaults_of
 from jaxmigrate.program.values import UNKNOWN, Argument, Class, External, Function, Parameter, Value, Values
@@ -103,7 +104,7 @@ class Callers:
         name, cls = function.name, self._constructed_by(function, home)
         if cls is not None:
             name = cls.name
-        if self._is_renamed(name):
+        if self._is_renamed(name) or (cls is not None and remakes_objects(self.resolver)):
             return None
         for node, module in self._mentions(name):
             values = self.resolver.values(node, module)

@@ -27,6 +27,7 @@ def halved(x):
 
 """
 MADE = "class T:\n    def __init__(self):\n        self.k = A\n\n\nt = T()\n"
+SLOT = "class T:\n    __slots__ = ('k',)\n\n    def __init__(self):\n        self.k = A\n\n\nt = T()\n"
 W = "w = jax_utils.replicate(jnp.ones(2))\n"
 COUNTED = "n = READ\nw = jnp.stack([jnp.ones(2)] * n)\nw = step(w, X.reshape((n, -1) + X.shape[1:]))"
 OVER_AXIS = "w = jax.pmap(g, axis_name='b', in_axes=(0, READ))(w, jnp.arange(128.0).reshape(8, 8, 2))"
@@ -76,6 +77,35 @@ WAYS = {
         (
             "class T:\n    def __init__(self):\n        self.k = A\n\n    def get(self):\n        return self.k\n\n\n"
             "class U(T):\n    def __init__(self):\n        super().__init__()\n        self.k = B\n\n\nt = U()\n"
+        ),
+        "t.get()",
+    ),
+    "slot": (SLOT + "T.k.__set__(t, B)\n", "t.k"),
+    "slot by a name": (SLOT + "put = vars(T)['k'].__set__\nput(t, B)\n", "t.k"),
+    "the constructor again": (
+        "class T:\n    def __init__(self, k=A):\n        self.k = k\n\n\nt = T()\nt.__init__(B)\n",
+        "t.k",
+    ),
+    "own __new__": (
+        (
+            "class T:\n    def __init__(self):\n        self.k = A\n\n    def get(self):\n        return self.k\n\n\n"
+            "class U(T):\n    def __new__(cls):\n        made = object.__new__(T)\n        made.k = B\n"
+            "        return made\n\n\nt = U()\n"
+        ),
+        "t.get()",
+    ),
+    "metaclass": (
+        (
+            "class Meta(type):\n    def __call__(cls):\n        made = super().__call__()\n        made.k = B\n"
+            "        return made\n\n\nclass T(metaclass=Meta):\n    def __init__(self):\n"
+            "        self.k = A\n\n\nt = T()\n"
+        ),
+        "t.k",
+    ),
+    "replaced in a named tuple": (
+        (
+            "import typing\n\n\nclass T(typing.NamedTuple):\n    k: object = A\n\n    def get(self):\n"
+            "        return self.k\n\n\nt = T()._replace(k=B)\n"
         ),
         "t.get()",
     ),
@@ -143,6 +173,17 @@ def test_what_is_set_otherwise_counts(way: str) -> None:
     assert (before["error"], before["result"]) == (after["error"], after["result"])
     counted = plan(files(WAYS[way], "count"), "auto").sites[0]
     assert {one.layout for one in counted.arguments} <= {"stacked", "unknown"}
+
+
+def test_the_object_of_a_bound_method_is_that_object() -> None:
+    made = "class T:\n    def __init__(self):\n        self.w = jax_utils.replicate(jnp.ones(8))\n\n"
+    made += "    def run(self):\n        self.w = step(self.w, shard(X))\n\n\n"
+    text = program((made, "shard"), "prepare").partition("\nw = jax_utils")[0]
+    text += "\nt = T()\nrun = t.run\nrun.__self__.w = jnp.stack([jnp.arange(8.0) + i for i in range(8)])\nt.run()\n"
+    given = {"main.py": text + "RESULT = np.asarray(t.w[0]).tolist()\n"}
+    before, after = both(given, plan(given, "auto"))
+    assert before["error"] == ""
+    assert (before["error"], before["result"]) == (after["error"], after["result"])
 
 
 @pytest.mark.parametrize("way", KEPT)

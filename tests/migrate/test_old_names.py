@@ -511,6 +511,23 @@ def step(x):
     assert "with jax.set_mesh(mesh):" in fix_files(files)["main.py"]
 
 
+@pytest.mark.parametrize(
+    ("imported", "asked", "entered"),
+    [
+        ("import jax._src.mesh as held", 'getattr(held, "thread_" + "resources")', "with mesh:"),
+        ("from jax._src import mesh as held", 'vars(held)["_".join(("thread", "resources"))]', "with mesh:"),
+        ("from jax.interpreters import pxla as held", "held.__dict__[NAMES[0]]", "with mesh:"),
+        ("from jax import sharding as held", 'getattr(held, "Mesh")', "with jax.set_mesh(mesh):"),
+        ("from jax.interpreters import pxla as held", "held.MeshAxisName", "with jax.set_mesh(mesh):"),
+    ],
+)
+def test_so_is_one_that_code_may_ask_for_by_a_name_that_is_put_together(
+    imported: str, asked: str, entered: str
+) -> None:
+    steps = f"import jax\n{imported}\n\nNAMES = []\n\n\ndef step(x):\n    return {asked}, x\n"
+    assert entered in fix_files({"main.py": f"import jax{MESHES}", "steps.py": steps})["main.py"]
+
+
 def test_a_mesh_within_which_a_pmap_may_be_called_is_entered_as_before() -> None:
     files = {"main.py": f"import jax{MESHES}", "steps.py": STEPS}
     assert "with mesh:" in fix_files(files)["main.py"]

@@ -76,6 +76,8 @@ def _assign_attribute(
                         frame.module,
                     )
         case _:
+            if isinstance(value, Func):  # which any object may have by that name
+                it.store(("attribute of any", name), value, node, frame.module)
             it.block_all(
                 [owner, value],
                 Stacked.REACHABLE.reason("is stored in an attribute that fix cannot follow"),

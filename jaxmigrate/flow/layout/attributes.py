@@ -126,6 +126,10 @@ def _item_attribute(it: Interpreter, item: object, name: str, node: ast.Attribut
         case Unknown():
             it.looks.loads.discard(node)  # as for any object
             return PLAIN
+    if name == "__self__" and isinstance(item, Function) and isinstance(item.receiver, Instance):
+        it.block_all(
+            [Obj(item.receiver.cls)], Stacked.REACHABLE.reason("is reached through __self__"), node, frame.module
+        )
     if not isinstance(item, Function) or name not in ("__name__", "__doc__"):
         reason = Stacked.READ_ON_HOST.reason(f"has its `.{name}` read")
         it.block_all([func(item)], reason, node, frame.module)  # type: ignore[arg-type]
@@ -168,11 +172,20 @@ def of_object(
     if isinstance(result, Nothing) and not class_index.is_assigned(it, name):
         return PLAIN
     it.note_bound(result)
-    owner = cls if of_class else Instance(cls)
-    unseen = isinstance(result, Func) and it.resolver.attributes.is_set_unseen(
-        owner, name, methods=isinstance(given, Nothing)
-    )
+    result = it.join(result, it.load(("attribute of any", name)), node, frame.module)
+    unseen = isinstance(result, Func) and _may_be_other(it, cls, name, given, of_class=of_class)
     return it.join(result, PLAIN, node, frame.module) if unseen else result
+
+
+def _may_be_other(it: Interpreter, cls: Class, name: str, given: Abstract, *, of_class: bool) -> bool:
+    """Whether an attribute that holds a function may hold another one, that nothing in sight sets.
+
+    A tree of arrays may be made with other functions than those that its class says.
+    """
+    if isinstance(given, Func) and classes.is_pytree(it, cls):
+        return True
+    owner = cls if of_class else Instance(cls)
+    return it.resolver.attributes.is_set_unseen(owner, name, methods=isinstance(given, Nothing))
 
 
 def _decided(it: Interpreter, frame: Frame, test: ast.expr, constructor: Function) -> bool | None:

@@ -29,11 +29,11 @@ from jaxmigrate.flow.layout.kept_flags import (
 from jaxmigrate.flow.layout.model import Assumed, Context, Flag, Frame, Given
 from jaxmigrate.flow.layout.values import Abstract
 from jaxmigrate.flow.map_prefilter import MAPS
-from jaxmigrate.flow.remade_objects import remakes_objects
 from jaxmigrate.program.attribute_stores import stored_attributes, stored_value
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once, once_each
+from jaxmigrate.program.remade_objects import remakes_objects
 from jaxmigrate.program.scopes import Binding, Scope, walk
 from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.trust import Assumption

@@ -30,6 +30,8 @@ from jaxmigrate.program.resolve import Resolver
 
 EXPLICIT = (0, 9, 0)
 IN_FORCE = "thread_resources"
+HOLDS_IT = re.compile(r"\bpxla\b|\b_src(?:\.| import )mesh\b|\bexperimental(?:\.| import )maps\b")
+BY_NAME = re.compile(r"\b(?:attrgetter|eval|exec|getattr|getmembers|vars)\b|__dict__")
 GIVEN = re.compile(r"\bmesh=(?:\w+\.)*(\w+(?:\(\))?)")
 
 
@@ -72,7 +74,7 @@ def context_reason(
         return f"{row.told}; assign the mesh to a variable before the with statement, and run fix again"
     if runs_in_jit(context.statement, module, resolver):
         return f"{row.told} outside of jit; inside jit, use NamedSharding(mesh, spec)"
-    if texts.mention(IN_FORCE) or any(IN_FORCE in text for text in _loaded(module, resolver)):
+    if texts.mention(IN_FORCE) or any(map(_may_ask_for_it, (*texts.texts, *_loaded(module, resolver)))):
         return (
             f"{row.told}, which `{IN_FORCE}` does not see, and some file asks that which mesh is in force; "
             "ask jax.sharding.get_abstract_mesh() there and run fix again"
@@ -80,6 +82,11 @@ def context_reason(
     if _given(module, resolver) - {ast.unparse(context.mesh).rpartition(".")[2], "None"}:
         return f"{row.told}, within which a shard_map with another mesh raises; move calls of such out of it first"
     return ""
+
+
+def _may_ask_for_it(text: str) -> bool:
+    """Whether a file asks which mesh is in force, or something of a module that says so by a name in a text."""
+    return IN_FORCE in text or (HOLDS_IT.search(text) is not None and BY_NAME.search(text) is not None)
 
 
 @once_each
