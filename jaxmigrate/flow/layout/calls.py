@@ -29,6 +29,7 @@ from jaxmigrate.flow.layout import (
     reflection,
     remade_tuples,
     spreading,
+    texts,
     trusting,
     unfollowed_calls,
 )
@@ -143,6 +144,7 @@ def _called(it: Interpreter, callee: Abstract, given: Given, node: ast.expr, fra
     if isinstance(callee, Obj):
         return _call_object(it, callee, given, node, frame)
     if not isinstance(callee, Func):
+        given = texts.formatted(it, given, node, frame)
         given = trusting.given_to_method(it, given, node, frame)
         it.block_all([callee, *given.everything()], _UNSEEN, node, frame.module, READS)
         return PLAIN
@@ -432,6 +434,7 @@ def call_external(it: Interpreter, name: str, given: Given, node: ast.expr, fram
         )
     if result is not None:
         return result
+    given = texts.all_shown(it, name, given, node, frame)
     given = (
         trusting.lent(it, given, frame)
         if read_only_parameters.is_reader(name)

@@ -18,6 +18,7 @@ from jaxmigrate.flow.layout import (
     outcomes,
     phased_attributes,
     projections,
+    texts,
     transient_attributes,
 )
 from jaxmigrate.flow.layout.causes import Stacked
@@ -43,6 +44,7 @@ from jaxmigrate.program.library import named
 from jaxmigrate.program.values import Class, Function
 
 OF_TYPES = named("of-types")
+SHOWN = Stacked.READ_ON_HOST.reason("is shown as text")
 DEEPEST_TUPLE = 5  # `head = (item, head)` in a loop goes on for ever
 GENERIC = frozenset({"dict", "frozenset", "list", "set", "tuple", "type"})
 
@@ -62,11 +64,21 @@ def other(it: Interpreter, node: ast.expr, frame: Frame) -> Abstract:
 
 def _binary(it: Interpreter, node: ast.BinOp, frame: Frame) -> Abstract:
     """`a + b`: arithmetic on arrays, as far as it changes none of their axes."""
+    if isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Constant) and isinstance(node.left.value, str):
+        return _percent(it, node, frame)
     if not isinstance(node.op, host_arithmetic.OPERATORS):
         return other(it, node, frame)
     operands = [(it.evaluate(one, frame), one) for one in (node.left, node.right)]
     computed = host_arithmetic.computed(it, operands, node, frame)
     return computed if computed is not None else _used(it, [value for value, _ in operands], node, frame)
+
+
+def _percent(it: Interpreter, node: ast.BinOp, frame: Frame) -> Abstract:
+    """`"loss %s" % x`: text."""
+    parts = node.right.elts if isinstance(node.right, ast.Tuple) else [node.right]
+    for part in parts:
+        texts.shown(it, it.evaluate(part, frame), part, SHOWN, node, frame)
+    return PLAIN
 
 
 def _used(it: Interpreter, values: Sequence[Abstract], node: ast.expr, frame: Frame) -> Abstract:
@@ -152,7 +164,9 @@ def _text(it: Interpreter, node: ast.JoinedStr, frame: Frame) -> Abstract:
 
 
 def _formatted(it: Interpreter, node: ast.FormattedValue, frame: Frame) -> Abstract:
-    it.block_all([it.evaluate(node.value, frame)], Stacked.READ_ON_HOST.reason("is shown as text"), node, frame.module)
+    text = frame.module.table.parents.get(node)
+    value = it.evaluate(node.value, frame)
+    texts.shown(it, value, node.value, SHOWN, text if isinstance(text, ast.expr) else node, frame)
     if node.format_spec is not None:
         it.evaluate(node.format_spec, frame)
     return PLAIN

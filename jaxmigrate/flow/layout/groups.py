@@ -34,8 +34,12 @@ ON_HOST = COMPUTED | {
 }  # what host code does with arrays, and leaves as it is
 ON_ONE_PROCESS = frozenset({"merge", "output", host_arithmetic.ALONE, host_arithmetic.DIVIDED, host_arithmetic.FLAT})
 OF_PROCESS = frozenset({"merge", "output"})  # and with several, where each takes its own rows
+SPLITTING = frozenset({"split", "merge", host_arithmetic.BATCH})
 PART_OF_PROCESS = Stacked.READ_ON_HOST.reason(
     "is taken apart on the host, where each of several processes would have only a part of a global array"
+)
+SHOWN_IN_PART = Stacked.READ_ON_HOST.reason(
+    "is shown as text, which each of several processes has only a part of where an array is split"
 )
 SPLIT_FIELD = Stacked.PER_DEVICE.reason("is split over the devices, while other fields of its object are replicated")
 
@@ -74,6 +78,7 @@ class Groups:
                 self.owners.setdefault(group.find(), {})[root] = None
         self.alike = jaxline.alike(it)
         self.on_host = {group.find() for group in it.lending.on_host}  # what the program asks for there
+        self.shown = {group.find() for group in it.lending.shown}  # as text
         for key, group in it.groups.items():
             if key[0] in ("argument", "output"):
                 self.touching.setdefault(group.find(), []).append(key)
@@ -148,6 +153,8 @@ class Groups:
         if root.blockers or root in self.dropped:
             return None
         kinds = self.kinds_of(root)
+        if self.processes and kinds & SPLITTING and not self.shown.isdisjoint(self.family_of(root)):
+            return None  # a process cannot show what others have
         if host_arithmetic.BATCH in kinds:
             return "split" if kinds <= self.splittable | {"output", host_arithmetic.BATCH} else None
         if "split" in kinds or "merge" in kinds:
@@ -186,6 +193,12 @@ class Groups:
                 if self._is_counted(root)
                 else Stacked.RANDOM_KEY.reason("holds one random key per device")
             )
+        if (
+            self.processes
+            and not kinds.isdisjoint({"split", "merge"})
+            and not self.shown.isdisjoint(self.family_of(root))
+        ):
+            return SHOWN_IN_PART
         taken_apart = kinds & ON_ONE_PROCESS - OF_PROCESS
         if self.processes and "merge" in kinds and not self.on_host.isdisjoint(self.family_of(root)):
             return self._at(root, {"merge"}, PART_OF_PROCESS, PROCESSES)

@@ -72,6 +72,7 @@ class Lending:
     unlent: set[ast.expr] = field(default_factory=set)
     read_later: set[ast.expr] = field(default_factory=set)
     on_host: set[Group] = field(default_factory=set)
+    shown: set[Group] = field(default_factory=set)  # as text
 
 
 @dataclass(slots=True)
