@@ -150,6 +150,15 @@ def _processes(plan: _Planned, result: FixResult) -> Iterator[str]:
         )
 
 
+def _untaken(file: PlannedFile) -> Iterator[str]:
+    """That branches which no call in sight takes are left as they are."""
+    for line in file.plan.untaken:
+        yield (
+            f"{file.source.name}:{line}: no call in sight takes this branch, and what it does with arrays that are "
+            "global now was not changed: change it by hand before it is used"
+        )
+
+
 class _Planned(NamedTuple):
     """What will become of the files under one configuration, and the errors of those that cannot be planned for.
 
@@ -219,6 +228,7 @@ def _fix(plan: _Planned, options: argparse.Namespace, from_stdin: bool) -> FixRe
     failed = [error for _, error in files if error is not None]
     notebooks = [str(one) for one in group.skipped]
     notebooks += [remark for file in planned for remark in remarks(file.source, file.plan, plan.layout)]
+    notebooks += [remark for file in planned for remark in _untaken(file)]
     errors = [*group.errors, *plan.errors, *failed]
     return FixResult([file for file, _ in files], errors, notebooks, evidence, plan.unused)
 

@@ -48,7 +48,11 @@ RAISES_AS_SEVERAL = re.compile(
     re.MULTILINE,
 )
 READS_WRAPPED = re.compile(r"""\.\s*__wrapped__\b|["']\w*wrapped__["']""")
-UNWRAPS = re.compile(r"^[^#\n]*\bunwrap\b", re.MULTILINE)  # `inspect.unwrap`
+UNWRAPS = re.compile(
+    r"""^[^#\n]*\binspect\s*\.\s*unwrap\b|^[ \t]*from\s+inspect\s+import\s+(?:\([^)]*|[^\n(]*)\b(?:unwrap|\*)"""
+    r"""|\bimport\s+inspect\s+as\b(?=[\s\S]*\.\s*unwrap\b)|["']unwrap["']""",
+    re.MULTILINE,
+)
 SETS_WRAPPED = re.compile(r"\s*(?:#|[\w.]+\.__wrapped__\s*=[^=])")
 ORDERED = re.compile(  # what gives devices their places, also by a library's function
     r"\b(axis_index\w*|all_gather\w*|all_to_all|ppermute|pshuffle|pswapaxes|psum_scatter|reduce_scatter"

@@ -202,7 +202,8 @@ class FilePlan:
     one among them, that make, map and take apart the same global arrays: they are written all or not at all. `callers`
     import this one and were not among the files given, so that they stay as they are. `users` are the files for which
     the rewrite adds this one. `passed_on` are the lines that hand on a map which is rewritten and goes by another name:
-    calls of it are out of sight there.
+    calls of it are out of sight there. `untaken` are the lines of branches that no call in sight takes, which still
+    take stacked arrays that are global now.
     """
 
     path: str
@@ -217,6 +218,7 @@ class FilePlan:
     callers: tuple[Path, ...] = ()
     users: frozenset[str] = frozenset()
     passed_on: tuple[int, ...] = ()
+    untaken: tuple[int, ...] = ()
 
     @property
     def new(self) -> bool:

@@ -192,6 +192,7 @@ class _ProjectPlanner:
         written = self._written(mapped)
         leaned_on = _leaned_on(mapped.sites, self.roots, self.resolver)
         together = _together(written.chosen, self.names)
+        untaken = written.chosen.layouts.untaken if written.chosen is not None else {}
         aliases = [d for found in mapped.decisions.values() for d in found if _is_alias(d, leaned_on)]
         names = names_of_aliases(aliases, self.modules.values())
         files = []
@@ -208,7 +209,11 @@ class _ProjectPlanner:
                 passed = passed_on(
                     found, {d.reference.node for d in aliases}, mapped.sites[found], names, self.resolver
                 )
-                file = replace(file, passed_on=tuple(sorted({node.lineno for node in passed})))
+                file = replace(
+                    file,
+                    passed_on=tuple(sorted({node.lineno for node in passed})),
+                    untaken=tuple(sorted(first.lineno for first, module in untaken.items() if module is found)),
+                )
             files.append(replace(file, together=together[name]) if name in together else file)
         files += [_new_file(path, new, self.names) for path, new in written.new_files.items()]
         return Plan(tuple(files))

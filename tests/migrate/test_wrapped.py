@@ -303,6 +303,10 @@ def test_maps_that_are_called_alone_stand_in_place(name: str, outcomes: dict[str
         ("import inspect; f = inspect.unwrap(g)", True),
         ("import inspect  # unwrap it", False),
         ("f = env.unwrap()", False),
+        ("import inspect\ndef unwrap(image): return image[0]\nunwrap(image)", False),
+        ("import inspect as i; f = i.unwrap(g)", True),
+        ("from inspect import *; f = unwrap(g)", True),
+        ("import inspect; f = getattr(inspect, 'unwrap')(g)", True),
         ("f = getattr(g, '__' + 'wrapped__')", True),
     ],
 )  # fmt: skip

@@ -169,12 +169,14 @@ class Layouts:
     """The layouts of a project's arrays; `calls` give something by keyword that goes by position from now on.
 
     `together` are modules that make, map and take apart the same arrays: the rewrite of one needs that of the others.
+    `untaken` are the first statements of branches that no call in sight takes, and that take arrays apart as before.
     """
 
     sites: dict[ast.expr, SiteChoice] = field(default_factory=dict)
     calls: list[SiteCall] = field(default_factory=list)
     ops: list[OpChoice] = field(default_factory=list)
     together: list[frozenset[Module]] = field(default_factory=list)
+    untaken: dict[ast.stmt, Module] = field(default_factory=dict)
 
     def is_at_least(self, other: Layouts) -> bool:
         """Whether all arrays have a global layout here that have one in other layouts of the same program."""
@@ -186,6 +188,7 @@ class Layouts:
         self.calls += other.calls
         self.ops += other.ops
         self.together += other.together
+        self.untaken |= other.untaken
 
     @cached_property
     def replaced(self) -> frozenset[ast.expr]:

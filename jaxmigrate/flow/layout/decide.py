@@ -7,7 +7,9 @@ must stay stacked would keep every other so. The helper only reads them, so that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import ast
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from jaxmigrate.flow.layout import buffers, read_only_copies
@@ -23,6 +25,7 @@ from jaxmigrate.flow.layout.presuming import presumed
 from jaxmigrate.flow.layout.solution import Solution
 from jaxmigrate.flow.layout.solve import Setup
 from jaxmigrate.flow.layout.values import Group, Groups
+from jaxmigrate.program.modules import Module
 from jaxmigrate.program.observed import Observed
 from jaxmigrate.program.trust import Trust
 
@@ -38,6 +41,16 @@ def layouts(code: HostCode, setup: Setup, trust: Trust) -> Layouts:
     """Follows stacked arrays through host code; what is trusted counts where a proof is missing."""
 
     def found(trust: Trust) -> tuple[Layouts, bool]:
+        decided, interpreter = followed(code, trust)
+        if interpreter is not None and interpreter.left_out:
+            whole, every = followed(replace(code, every_branch=True), trust)
+            if whole.is_at_least(decided):  # what branches that no call takes do with the arrays is changed as well
+                decided, interpreter = whole, every
+            elif every is not None:
+                decided.untaken = _taking_apart(interpreter.left_out, every)
+        return decided, interpreter is not None and interpreter.leans
+
+    def followed(code: HostCode, trust: Trust) -> tuple[Layouts, Interpreter | None]:
         decided, interpreter, trust = _with_draws(code, setup, trust)
         if interpreter is not None and trust.likely:
             known = _Known(decided, interpreter, trust)
@@ -48,7 +61,7 @@ def layouts(code: HostCode, setup: Setup, trust: Trust) -> Layouts:
                     break
             more = presumed(known.interpreter, known.layouts, flowing=True)
             decided, interpreter, _ = _presuming(code, setup, known, more, 0)
-        return decided, interpreter is not None and interpreter.leans
+        return decided, interpreter
 
     try:
         return graded(found, trust)
@@ -60,6 +73,19 @@ def layouts(code: HostCode, setup: Setup, trust: Trust) -> Layouts:
                 "following the program failed; please report it",
             ),
         )
+
+
+def _taking_apart(branches: Mapping[ast.stmt, Module], every: Interpreter) -> dict[ast.stmt, Module]:
+    """Those of some branches that take arrays apart, or make them, as the interpreter found that follows them."""
+    nodes = [op.node for op in every.operations.ops.values()]
+    found = {}
+    for first, module in branches.items():
+        parent = module.table.parents[first]
+        assert isinstance(parent, ast.If)
+        inside = {n for s in (parent.body if first in parent.body else parent.orelse) for n in ast.walk(s)}
+        if not inside.isdisjoint(nodes):
+            found[first] = module
+    return found
 
 
 class _Known(NamedTuple):

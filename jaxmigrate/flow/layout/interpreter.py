@@ -56,7 +56,7 @@ class HostCode:
     """The host code that is interpreted: modules with mapped sites, and what names stand for in them.
 
     `editable` says which modules may change; `reachable` are those that join where they name something that leads to
-    stacked arrays.
+    stacked arrays. `every_branch`: branches that no call in sight takes are followed as well.
     """
 
     resolver: Resolver
@@ -64,6 +64,7 @@ class HostCode:
     sites: Mapping[ast.expr, MappedSite]
     editable: Callable[[Module], bool]
     reachable: ReachableModules
+    every_branch: bool = False
 
 
 class Interpreter(State):
@@ -77,6 +78,8 @@ class Interpreter(State):
         self.scope = SharedNames(self.modules, code.resolver.project)
         self.editable = code.editable
         self.final = False
+        self.every_branch = code.every_branch
+        self.left_out: dict[ast.stmt, Module] = {}  # the first statements of branches that no call in sight takes
         self._mentions: dict[ast.AST, set[str]] = {}
         for module in self.modules:
             self.join_families(module)

@@ -26,6 +26,7 @@ from jaxmigrate.flow.layout import (
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Env, Frame
+from jaxmigrate.flow.layout.shape_texts import is_zero
 from jaxmigrate.flow.layout.values import NONE, NOTHING, PLAIN, Abstract, Func, Nothing, Ref, Seq, func, same
 from jaxmigrate.flow.map_prefilter import MAPS
 from jaxmigrate.program.library import named, starting
@@ -96,6 +97,10 @@ def _if(it: Interpreter, node: ast.If, frame: Frame) -> None:
     truth = conditions.known_truth(it.resolver, node.test, frame.module)
     if truth is not None and not isinstance(node.test, ast.Compare) and _makes_map(node.orelse if truth else node.body):
         truth = None  # a flag that says whether to map at all is for whoever runs the program
+    untaken = [] if truth is None else node.orelse if truth else node.body
+    if _takes_apart(untaken):
+        it.left_out[untaken[0]] = frame.module
+        truth = None if it.every_branch else truth
     for statement in () if truth is None else node.orelse if truth else node.body:
         it.mark_loads(statement)  # what never runs reads nothing
     _branches(it, [node.body, node.orelse] if truth is None else [node.body if truth else node.orelse], node, frame)
@@ -104,6 +109,14 @@ def _if(it: Interpreter, node: ast.If, frame: Frame) -> None:
 def _makes_map(statements: Iterable[ast.stmt]) -> bool:
     names = (last_name(n) for one in statements for n in ast.walk(one) if isinstance(n, ast.Name | ast.Attribute))
     return not MAPS.isdisjoint(names)
+
+
+def _takes_apart(statements: Iterable[ast.stmt]) -> bool:
+    """Whether some statements may take the first of the slices of an array, or make slices, at first sight."""
+    nodes = [inner for one in statements for inner in ast.walk(one)]
+    return any(isinstance(n, ast.Subscript) and is_zero(n.slice) for n in nodes) or not outcomes.DECIDED.isdisjoint(
+        last_name(n) for n in nodes if isinstance(n, ast.Name | ast.Attribute)
+    )
 
 
 def _with(it: Interpreter, node: ast.With | ast.AsyncWith, frame: Frame) -> None:
