@@ -22,7 +22,7 @@ from jaxmigrate.migrate import placing, size_texts
 from jaxmigrate.migrate.axis_names import AxisNames
 from jaxmigrate.migrate.keys import key_fields
 from jaxmigrate.migrate.names import FileNames
-from jaxmigrate.migrate.read_only import is_only_read, mapped_once
+from jaxmigrate.migrate.read_only import is_only_read, is_read_at_once, mapped_once
 from jaxmigrate.migrate.sharing import Shared
 from jaxmigrate.migrate.specs import display
 from jaxmigrate.program.modules import Module
@@ -611,7 +611,9 @@ class ArrayWriter:
     def _array_of(self, choice: OpChoice) -> str:
         numpy = self._numpy_of(choice.op.operand)
         copied = choice.donated or self.program.gives_up
-        if choice.op.fetched or (not copied and is_only_read(choice.op.node, self.resolver, self.module)):
+        if choice.op.fetched or is_read_at_once(choice.op.node, self.resolver, self.module):
+            return "{}"
+        if not copied and is_only_read(choice.op.node, self.resolver, self.module):
             return "{}"
         from_one = self.program.placed and placing.takes_from_one(self.resolver, choice.op.node, self.module)
         local = self.program.guarded or from_one

@@ -5,15 +5,18 @@ from __future__ import annotations
 import ast
 
 from jaxmigrate.flow.layout.operations import FETCHES, is_fetched
+from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.passing import taker
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.scopes import all_parameters
+from jaxmigrate.program.scopes import all_parameters, defaults_of
 from jaxmigrate.program.trees import TREE_MAPS
-from jaxmigrate.program.values import External
+from jaxmigrate.program.values import External, Function
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 DISPLAYS = ast.Dict | ast.List | ast.Tuple
-PICKLES = frozenset({"pickle.dump", "pickle.dumps"})  # of an array, what numpy makes of it
+WRITES = named("as-text", "shows", "writes") | {"pickle.dump", "pickle.dumps"}  # of an array, what numpy makes of it
+DEEPEST = 3  # functions of the project that hand an argument on
 MANY = ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
@@ -50,6 +53,8 @@ def is_only_read(node: ast.expr, resolver: Resolver, module: Module) -> bool:
     """
     if _is_read(node, resolver, module):
         return True
+    operand = node.args[0] if isinstance(node, ast.Call) and len(node.args) == 1 else None
+    operand = node.value if isinstance(node, ast.Subscript) else operand  # what an earlier round left there stays it
     held = module.table.parents.get(node)
     if isinstance(held, DISPLAYS) and not (isinstance(held, ast.Dict) and node in held.keys):
         node = held
@@ -64,7 +69,7 @@ def is_only_read(node: ast.expr, resolver: Resolver, module: Module) -> bool:
     if any(isinstance(one, ast.Global | ast.Nonlocal) and target.id in one.names for one in within):
         return False
     uses = [one for one in within if isinstance(one, ast.Name) and one.id == target.id]
-    loads = [one for one in uses if isinstance(one.ctx, ast.Load) and _may_see(one, statement, module)]
+    loads = [n for n in uses if isinstance(n.ctx, ast.Load) and n is not operand and _may_see(n, statement, module)]
     return all(isinstance(one.ctx, ast.Load | ast.Store) for one in uses) and all(
         _is_read(one, resolver, module) for one in loads
     )
@@ -98,15 +103,23 @@ def _binds(target: ast.expr, name: str) -> bool:
     )
 
 
-def _is_read(node: ast.expr, resolver: Resolver, module: Module) -> bool:
+def is_read_at_once(node: ast.expr, resolver: Resolver, module: Module) -> bool:
+    """Whether an expression is made text or bytes where it stands, so that nothing keeps an array of it."""
     parent = module.table.parents.get(node)
-    if is_fetched(resolver, node, module) or _is_pickled(node, resolver, module):
+    if isinstance(parent, ast.Subscript) and parent.value is node:
+        return is_read_at_once(parent, resolver, module)
+    return isinstance(parent, ast.FormattedValue) or _is_written(node, resolver, module)
+
+
+def _is_read(node: ast.expr, resolver: Resolver, module: Module, depth: int = 0) -> bool:
+    parent = module.table.parents.get(node)
+    if is_fetched(resolver, node, module) or _is_written(node, resolver, module):
         return True
     if isinstance(parent, ast.Subscript) and parent.value is node:
-        return _is_read(parent, resolver, module)
+        return _is_read(parent, resolver, module, depth)
     call = _tree_map(node, resolver, module)
     if call is None:
-        return False
+        return _reads_parameter(node, resolver, module, depth)
     value = resolver.value(call.args[0], module)
     use = mapped_once(node, resolver, module)
     return (isinstance(value, External) and value.name in FETCHES) or (
@@ -114,9 +127,43 @@ def _is_read(node: ast.expr, resolver: Resolver, module: Module) -> bool:
     )
 
 
-def _is_pickled(node: ast.expr, resolver: Resolver, module: Module) -> bool:
+def _is_written(node: ast.expr, resolver: Resolver, module: Module) -> bool:
     parent = module.table.parents.get(node)
-    if not isinstance(parent, ast.Call) or parent.args[:1] != [node]:
+    if not isinstance(parent, ast.Call) or node not in parent.args:
         return False
     value = resolver.value(parent.func, module)
-    return isinstance(value, External) and value.name in PICKLES
+    if not isinstance(value, External) or value.name not in WRITES:
+        return False
+    return parent.args[0] is node or value.name == "builtins.print"
+
+
+def _reads_parameter(node: ast.expr, resolver: Resolver, module: Module, depth: int) -> bool:
+    """Whether an expression is an argument of a function of the project that only reads what it is given there."""
+    parent = module.table.parents.get(node)
+    word = parent.arg if isinstance(parent, ast.keyword) else None
+    call = module.table.parents.get(parent) if isinstance(parent, ast.keyword) else parent
+    if not isinstance(call, ast.Call) or depth == DEEPEST or (word is None and node not in call.args):
+        return False
+    place = word if word is not None else call.args.index(node)
+    if isinstance(place, int) and any(isinstance(one, ast.Starred) for one in call.args[:place]):
+        return False
+    found = resolver.values(call.func, module)
+    function = found[0] if len(found) == 1 else None
+    if not isinstance(function, Function) or not isinstance(function.node, ast.FunctionDef):
+        return False
+    spec = function.node.args
+    name = taker(spec, place, int(function.receiver is not None))
+    if function.node.decorator_list or name is None or name in dict(defaults_of(spec)):
+        return False
+    within = [*ast.walk(function.node)]
+    table = function.module.table
+    own = table.own_scope.get(function.node)
+    if any(isinstance(one, ast.Yield | ast.YieldFrom) for one in within):
+        return False
+    uses = [one for one in within if isinstance(one, ast.Name) and one.id == name]
+    return all(
+        isinstance(one.ctx, ast.Load)
+        and table.scope_of[one].lookup(name) is own
+        and _is_read(one, resolver, function.module, depth + 1)
+        for one in uses
+    )

@@ -9,6 +9,7 @@ from tests.migrate.forms.running import Program, run, run_in_processes
 
 PROGRAM = """
 import pickle
+import sys
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -23,6 +24,34 @@ p_step = jax.pmap(step, axis_name="batch")
 
 def read(metrics):
     return metrics
+
+def show(step, metrics):
+    print(step, metrics["loss"], sep=": ", file=sys.stderr)
+    return told(f"{step}: {metrics['each']}", one=metrics)
+
+def told(text, one):
+    return text, np.asarray(one["loss"]), float(one["each"][0])
+
+def doubled(metrics):
+    print(metrics["loss"], file=sys.stderr)
+    return float(metrics["loss"] * 2)
+
+def set_again(metrics):
+    print(metrics["loss"], file=sys.stderr)
+    metrics = {name: one * 2 for name, one in metrics.items()}
+    return float(metrics["loss"])
+
+def in_turn(metrics, seen=[]):
+    seen.append(metrics)
+    yield float(metrics["loss"])
+
+class Log:
+    def __init__(self, metrics):
+        self.held = metrics
+
+@jax.jit
+def compiled(metrics):
+    return metrics["loss"] * 2
 
 def main():
     params = jax_utils.replicate(jnp.ones(3) + 0 * jax.process_index())
@@ -45,6 +74,11 @@ READ = {
     "pickled": "logs.append(pickle.loads(pickle.dumps(jax_utils.unreplicate(metrics))))",
     "pickled with others": "one = {'metrics': jax_utils.unreplicate(metrics), 'step': 3}\n"
     "logs.append(pickle.loads(pickle.dumps(one)))",
+    "printed": "print(jax_utils.unreplicate(metrics), jax_utils.unreplicate(metrics)['loss'], file=sys.stderr)",
+    "a text": "one = jax_utils.unreplicate(metrics)\nlogs.append(str(one['loss']) + repr(one['each']))",
+    "read by functions": "logs.append(show(1, jax_utils.unreplicate(metrics)))",
+    "what no round has bound anew": "for _ in range(2):\n    for _ in range(1):\n"
+    "        _, one = p_step(params, batch)\n    one = jax_utils.unreplicate(one)\n    logs.append(float(one['loss']))",
     "mapped by a function": "logs.append(jax.tree.map(np.asarray, jax_utils.unreplicate(metrics)))",
 }
 KEPT = {
@@ -58,6 +92,14 @@ KEPT = {
     "    logs.append(one['loss'] * 2)\n    one = jax_utils.unreplicate(metrics)\nlogs.append(float(one['loss']))",
     "pickled and kept": "one = [jax_utils.unreplicate(metrics)]\npickle.dumps(one)\nlogs.append(one)",
     "seen in a function": "one = jax_utils.unreplicate(metrics)\nlogs.append((lambda: one['loss'] * 2)())",
+}
+KEPT_BY_OTHERS = {  # which ran once, and run no more
+    "computed with in a function": "logs.append(doubled(jax_utils.unreplicate(metrics)))",
+    "bound anew in a function": "logs.append(set_again(jax_utils.unreplicate(metrics)))",
+    "kept by a generator": "logs.extend(in_turn(jax_utils.unreplicate(metrics)))",
+    "kept by an object": "logs.append(Log(jax_utils.unreplicate(metrics)).held['loss'] * 2)",
+    "computed with by what is compiled": "logs.append(compiled(jax_utils.unreplicate(metrics)))",
+    "printed and kept": "one = jax_utils.unreplicate(metrics)\nprint(one, file=sys.stderr)\nlogs.append(one)",
 }
 FUSED = {
     "a method": ("x.mean()", "x.addressable_data(0).mean()"),
@@ -90,9 +132,9 @@ def test_what_is_only_read_is_the_array_itself(name: str) -> None:
     assert "metrics = metrics" not in text
 
 
-@pytest.mark.parametrize("name", KEPT)
+@pytest.mark.parametrize("name", KEPT | KEPT_BY_OTHERS)
 def test_what_else_becomes_of_it_is_done_on_one_device(name: str) -> None:
-    assert files_of(KEPT[name])[1]["main.py"].count("addressable_data") == 2
+    assert files_of((KEPT | KEPT_BY_OTHERS)[name])[1]["main.py"].count("addressable_data") == 2
 
 
 @pytest.mark.parametrize("name", FUSED)
