@@ -10,6 +10,7 @@ from functools import cached_property
 from jaxmigrate.flow.mapped_calls import JITS
 from jaxmigrate.program.collectives import PMAPS, VMAP
 from jaxmigrate.program.combined import PARTIALS
+from jaxmigrate.program.imports import loaded
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import Application, Class, Constant, External, Function, ModuleValue
@@ -46,12 +47,17 @@ class AxisNames:
         for name in known:
             match values[name]:
                 case (ModuleValue(module=other),):
-                    for constant in other.table.root.bindings if _mentions(other, axis) else ():
+                    for constant in other.table.root.bindings if self._has_run(other, axis) else ():
                         found = (
                             self.resolver.name_values(constant, other.table.root, other) if _is_about(constant) else ()
                         )
                         if found == (Constant(axis),):
                             yield f"{name}.{constant}"
+
+    def _has_run(self, other: Module, axis: str) -> bool:
+        """Whether a module that says an axis has run once the file imports it: perhaps not, if it imports the file."""
+        says = f"'{axis}'" in other.text or f'"{axis}"' in other.text
+        return says and self.module.path not in loaded(other.path, other.text, self.resolver.project)
 
     def _is_known(self, name: str) -> bool:
         """Whether a name of the top means the same all over the file, below the place where it is bound."""
@@ -106,10 +112,6 @@ class AxisNames:
 
 def _is_about(name: str) -> bool:
     return "axis" in name.lower()
-
-
-def _mentions(module: Module, axis: str) -> bool:
-    return f"'{axis}'" in module.text or f'"{axis}"' in module.text
 
 
 def is_of_module(node: ast.expr, resolver: Resolver, module: Module) -> bool:

@@ -28,6 +28,17 @@ def reached(path: Path, text: str, project: Project) -> set[Path]:
     return found
 
 
+def loaded(path: Path, text: str, project: Project) -> list[Path]:
+    """The same, however many files lead there; the file itself where one of them imports it."""
+    found: list[Path] = []
+    pending = [(path, text)]
+    for importer, content in pending:  # which grows as it goes
+        fresh = [target for target in sorted(imported_files(importer, content, project)) if target not in found]
+        found += fresh
+        pending += [(target, project.text(target) or "") for target in fresh]
+    return found
+
+
 def imported_files(importer: Path, text: str, project: Project) -> frozenset[Path]:
     """The files that the import statements of one file load."""
     if importer not in project.imports:

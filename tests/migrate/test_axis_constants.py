@@ -145,3 +145,32 @@ def test_the_numbers_are_the_same(name: str) -> None:
 def test_arrays_lie_along_an_axis_by_its_constant(name: str) -> None:
     said = FORMS[name][1]
     assert f"shard(ROWS, P({said}))" in after(name)["main.py"]
+
+
+STEPS = """import jax
+import jax.numpy as jnp
+import numpy as np
+from flax.training import common_utils
+
+import consts
+
+START = 1.0
+p_step = jax.pmap(lambda x: jax.lax.psum(x * START, "rows"), axis_name="rows")
+BATCH = common_utils.shard(np.arange(16.0))
+
+
+def run():
+    return np.asarray(p_step(BATCH)[0]).tolist()
+"""
+
+
+@pytest.mark.parametrize(("imported", "said"), [("import steps", "'rows'"), ("", "consts.ROWS_AXIS")])
+def test_a_module_that_imports_the_file_may_not_have_run(imported: str, said: str) -> None:
+    consts = f"{imported}\n\nROWS_AXIS = 'rows'\n"
+    main = "import consts\nimport steps\n\nRESULT = steps.run()\n"
+    before = {"main.py": main, "steps.py": STEPS, "consts.py": consts}
+    now = before | fix_files(before, "auto")
+    assert f"P({said})" in now["steps.py"].replace('"', "'")
+    found = run([Program(f"{said}, before", before), Program(f"{said}, after", now)])
+    assert [one["error"] for one in found.values()] == ["", ""]
+    assert len({str(one["result"]) for one in found.values()}) == 1

@@ -11,7 +11,7 @@ from jaxmigrate.migrate.api_updates.calls import given, set_keyword
 from jaxmigrate.migrate.api_updates.rewrite_context import KEPT_HERE, RewriteContext, is_kept
 from jaxmigrate.migrate.api_updates.texts import Texts
 from jaxmigrate.migrate.wanted import Wanted
-from jaxmigrate.program.imports import imported_files
+from jaxmigrate.program.imports import imported_files, loaded
 from jaxmigrate.program.mesh_contexts import (
     AXIS_TYPES,
     CONTEXT,
@@ -93,11 +93,7 @@ def _may_ask_for_it(text: str) -> bool:
 def _loaded(module: Module, resolver: Resolver) -> list[str]:
     """The texts of the project that a module imports, and those that these import."""
     project = resolver.project
-    paths = [module.path]
-    for path in paths:  # which grows as it goes
-        imported = imported_files(path, project.text(path) or "", project)
-        paths += [one for one in imported if one not in paths]
-    return [project.text(path) or "" for path in paths[1:]]
+    return [project.text(path) or "" for path in loaded(module.path, module.text, project)]
 
 
 def _given(module: Module, resolver: Resolver) -> set[str]:
