@@ -92,6 +92,8 @@ class ArrayWriter:
         if choice.layout == "stacked":
             yield self._over_all(choice)
             return
+        if choice.op.kind == "type":
+            return  # which is the same of an object whatever its fields hold
         changed = list(self._global(choice))
         fields = [name for name in choice.fields if name not in self._replaced_next(choice.op.node)]
         if not fields:
@@ -332,7 +334,7 @@ class ArrayWriter:
                     yield Replace(op.node, code(prefetch, x=op.operand, size=given["size"]))
             case "metrics":
                 yield self._metrics(op.node)
-            case "checkpoint" | "type":
+            case "checkpoint":
                 return
             case "size":
                 over_all = self.program.processes and not self.program.own_devices

@@ -38,6 +38,7 @@ OUT_PLACES = {
     **dict.fromkeys(OUT_FOURTH.split(), 3),
 }
 IN_PLACE = re.compile(r"^__(?!iter__|init__)(i[a-z]+|setitem|setattr)__$")  # methods
+ADDRESSES = frozenset({"ctypes", "__array_interface__"})  # by which C writes into it
 WRITTEN_THROUGH = frozenset({"flat", "real", "imag"})
 Operand: TypeAlias = tuple[ast.expr, Module]
 
@@ -294,7 +295,7 @@ def _writes(module: Module, resolver: Resolver) -> Iterator[Variable]:
                 yield from same(target, module, resolver)
             case ast.AugAssign(target=ast.Name() | ast.Attribute() | ast.Subscript() as target):
                 yield from named(target, module, resolver)
-            case ast.Attribute(value=target, attr=attr) if IN_PLACE.match(attr):
+            case ast.Attribute(value=target, attr=attr) if IN_PLACE.match(attr) or attr in ADDRESSES:
                 yield from same(target, module, resolver)
             case ast.Attribute(value=target, attr=attr, ctx=ast.Store()) if attr in WRITTEN_THROUGH:
                 yield from same(target, module, resolver)
