@@ -1,4 +1,5 @@
 """A buffer that C code writes into by its address, after it has been cut up for the devices."""
+
 import ctypes
 
 import jax

@@ -1,4 +1,5 @@
 """The host asks what kind of object a training state is, of which each device has a key of its own."""
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -20,9 +21,7 @@ def train_step(state, batch):
 
 
 p_step = jax.pmap(train_step, axis_name="batch")  # expect: replicated, stacked, split -> replicated, stacked
-state = OwnState.create(
-    apply_fn=None, params={"w": jnp.ones(3)}, tx=optax.sgd(0.1), dropout_rng=jax.random.PRNGKey(0)
-)
+state = OwnState.create(apply_fn=None, params={"w": jnp.ones(3)}, tx=optax.sgd(0.1), dropout_rng=jax.random.PRNGKey(0))
 state = jax_utils.replicate(state).replace(dropout_rng=shard_prng_key(state.dropout_rng))
 X = np.arange(48, dtype=np.float32).reshape(16, 3) / 48
 RESULT = []
