@@ -24,19 +24,29 @@ PARAMETERS = frozenset({"model", "optimizer", "parameters", "params", "target", 
 SLICED = ("handed over", "padded")  # by libraries, with one slice for each device
 REPLICABLE = frozenset(
     {"replicate", "output", "argument", "first", "inner", "metrics", "numpy", "written", "stack", "checkpoint"}
-    | {"identity", "size", "type"}
+    | {"identity", "size", "type", host_arithmetic.REDUCED, host_arithmetic.FETCHED}
 )
 COMPUTED = frozenset({host_arithmetic.ALONE, host_arithmetic.DIVIDED, host_arithmetic.TOGETHER})
 ON_HOST = COMPUTED | {
     host_arithmetic.FLAT,
     host_arithmetic.DEEP,
     host_arithmetic.BATCH,
+    host_arithmetic.REDUCED,
+    host_arithmetic.FETCHED,
+    host_arithmetic.SUMMED,
 }  # what host code does with arrays, and leaves as it is
-ON_ONE_PROCESS = frozenset({"merge", "output", host_arithmetic.ALONE, host_arithmetic.DIVIDED, host_arithmetic.FLAT})
+ON_ONE_PROCESS = frozenset(
+    {"merge", "output", host_arithmetic.ALONE, host_arithmetic.DIVIDED, host_arithmetic.FLAT}
+    | {host_arithmetic.REDUCED, host_arithmetic.FETCHED, host_arithmetic.SUMMED}
+)
 OF_PROCESS = frozenset({"merge", "output"})  # and with several, where each takes its own rows
 SPLITTING = frozenset({"split", "merge", host_arithmetic.BATCH})
 PART_OF_PROCESS = Stacked.READ_ON_HOST.reason(
     "is taken apart on the host, where each of several processes would have only a part of a global array"
+)
+SUMMED_COPIES = Stacked.READ_ON_HOST.reason("is summed over all devices on the host")
+REDUCED_BY_ONE = Stacked.READ_ON_HOST.reason(
+    "is reduced on the host, which all processes would have to do where arrays are global"
 )
 SHOWN_IN_PART = Stacked.READ_ON_HOST.reason(
     "is shown as text, which each of several processes has only a part of where an array is split"
@@ -162,6 +172,8 @@ class Groups:
             return "split" if kinds <= self.splittable and not fetched else None
         if not COMPUTED.isdisjoint(kinds) and (self.processes or self._is_numpys(root, kinds)):
             return None
+        if self.processes and host_arithmetic.REDUCED in kinds:
+            return None  # what computes with it would have to run in each process
         if kinds >= {"numpy", "written"} or kinds >= {"numpy", "type"} or ("type" in kinds and self._is_unseen(root)):
             return None
         return "replicated" if kinds <= (REPLICABLE | COMPUTED) - {host_arithmetic.DIVIDED} else None
@@ -204,11 +216,8 @@ class Groups:
             return self._at(root, {"merge"}, PART_OF_PROCESS, PROCESSES)
         if self.processes and taken_apart and kinds <= self.splittable | ON_ONE_PROCESS:
             return self._at(root, taken_apart, PART_OF_PROCESS, PROCESSES)
-        if host_arithmetic.FLAT in kinds and kinds.isdisjoint({"split", "merge"}):
-            said = Stacked.READ_ON_HOST.reason("has all its elements put in another shape on the host")
-            return self._at(root, {host_arithmetic.FLAT}, said)
-        if not COMPUTED.isdisjoint(kinds) and not kinds <= self.splittable:
-            return self._at(root, COMPUTED, Stacked.READ_ON_HOST.reason("takes part in arithmetic on the host"))
+        if why := self._of_host(root, kinds):
+            return why
         if "split" in kinds and any(self._own(one) == "replicated" for one in self.owners.get(root, ())):
             return SPLIT_FIELD
         if "split" in kinds:
@@ -216,6 +225,19 @@ class Groups:
         else:
             said = Stacked.MIXED.reason("is used as stacked in one place and as replicated in another")
         return self._at(root, kinds - self.splittable - {"output"}, said)
+
+    def _of_host(self, root: Group, kinds: set[str]) -> Reason | Blocker | None:
+        """What arithmetic on the host keeps the arrays of a group stacked."""
+        if host_arithmetic.FLAT in kinds and kinds.isdisjoint({"split", "merge"}):
+            said = Stacked.READ_ON_HOST.reason("has all its elements put in another shape on the host")
+            return self._at(root, {host_arithmetic.FLAT}, said)
+        if not COMPUTED.isdisjoint(kinds) and not kinds <= self.splittable:
+            return self._at(root, COMPUTED, Stacked.READ_ON_HOST.reason("takes part in arithmetic on the host"))
+        if self.processes and host_arithmetic.REDUCED in kinds:
+            return self._at(root, {host_arithmetic.REDUCED}, REDUCED_BY_ONE, PROCESSES)
+        if host_arithmetic.SUMMED in kinds and kinds.isdisjoint(SPLITTING):
+            return self._at(root, {host_arithmetic.SUMMED}, SUMMED_COPIES)
+        return None
 
     def _at(self, root: Group, kinds: Collection[str], said: Reason, remedy: Remedy | None = None) -> Reason | Blocker:
         """A reason with the first place where something of some kinds is done with the arrays of a group."""

@@ -35,6 +35,9 @@ from jaxmigrate.program.values import Constant, External
 ALONE, TOGETHER = "elementwise", "pairwise"  # an array with numbers; several arrays
 DIVIDED = "divided"  # by a number: on one device, XLA multiplies with the reciprocal, but where it divides a number
 FLAT, DEEP = "flat", "deep"  # reshaped as a whole; of which some read shows that each device has an axis of it
+REDUCED = "reduced"  # to one number, which copies of the elements do not change
+FETCHED = "fetched and reduced"  # by NumPy
+SUMMED = "summed"  # to one that they do
 BATCH = "batch"  # what a reader presumes to be one, though nothing in sight split it
 OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod)  # a power may be rounded by the shape
 COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
@@ -42,6 +45,10 @@ NUMBERS = named("gives-number")
 MAPS = named("elementwise")
 SHAPES_ALL = named("reshapes-all")
 JOINS = named("joins-rows")
+EXACT = named("reduces-exactly")
+MEANS = named("reduces-to-mean")
+SUMS = named("reduces-to-sum")
+REDUCING = {name.rpartition(".")[2]: name for name in sorted(EXACT | MEANS | SUMS)}
 METHODS = frozenset({"clip", "round"})
 RESHAPES = frozenset({"flatten", "ravel", "reshape"})
 
@@ -135,6 +142,8 @@ def function(it: Interpreter, name: str, given: Given, node: ast.Call, frame: Fr
         sized = len(values) <= (1 if name.endswith(".ravel") else 2) and not set(given.named) - {"shape", "newshape"}
         return flat(it, values[0], node, frame) if sized else None  # else by an order of its own
     single = len(values) == len(node.args) == 1 and given.places.get(0) is node.args[0]
+    if name in EXACT | MEANS | SUMS and single and not given.named and isinstance(values[0], Ref | Nothing):
+        return reduced(it, name, values[0], node, frame, fetched=name.startswith("numpy."))
     if name in JOINS and single and _is_along_first(node) and isinstance(values[0], Ref):
         return _joined(it, name, values[0], node, frame)
     return None
@@ -146,6 +155,8 @@ def method(it: Interpreter, owner: Ref, name: str, given: Given, node: ast.Call,
         return None
     if name in RESHAPES and not given.named and (name == "reshape" or not given.positional):
         return flat(it, owner, node, frame)
+    if name in REDUCING and not given.everything() and not has_stars(node):
+        return reduced(it, REDUCING[name], owner, node, frame)
     if name in METHODS and owner.is_array and not has_stars(node):
         return computed(it, [(owner, node.func), *_operands(given)], node, frame)
     return None
@@ -167,6 +178,28 @@ def flat(it: Interpreter, owner: Ref, node: ast.expr, frame: Frame) -> Abstract:
         says = f"what `{ast.unparse(node)}` takes has more than one number for each device"
         it.lean([owner], Assumption("likely", "splits", "", says, frame.module, node))
         it.changed |= it.joined_group(DEEP, node, frame.context).unify(owner.group)
+    return PLAIN
+
+
+def reduced(
+    it: Interpreter, name: str, value: Abstract, node: ast.expr, frame: Frame, *, fetched: bool = False
+) -> Abstract | None:
+    """One number of all elements of an array: the largest is that of any number of copies, and of any shape.
+
+    So is the mean, but for rounding; a sum has as many terms as there are copies.
+    """
+    if isinstance(value, Nothing):
+        return None if it.final else NOTHING
+    if not isinstance(value, Ref) or numpys_in([value]) is Numpys.MADE or class_index.is_property(it, "shape"):
+        return None
+    if name not in EXACT:
+        if not it.trust.likely:
+            return None
+        says = f"`{ast.unparse(node)}` is the same without the device axis, but for rounding"
+        it.lean([value], Assumption("likely", "unreplicates", "", says, frame.module, node))
+    it.changed |= value.group.flatten()
+    kind = SUMMED if name in SUMS else FETCHED if fetched or value.numpys is Numpys.FETCHED else REDUCED
+    it.changed |= it.joined_group(kind, node, frame.context).unify(value.group)
     return PLAIN
 
 

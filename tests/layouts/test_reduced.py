@@ -1,0 +1,110 @@
+"""Arrays of which host code makes one number: the largest, the mean, the sum of all elements."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.layouts.test_carried import both, layouts, plan, says
+
+STEP = """\
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+from flax.training.common_utils import shard
+from jax import lax
+
+X = np.arange(48, dtype=np.float32).reshape(16, 3)
+SEEN = []
+
+
+def step(w, x):
+    loss = lax.pmean(jnp.mean(x @ w), "d")
+    return w - 0.125 * loss, {"loss": loss, "w": lax.pmean(w, "d")}, jnp.mean(x)
+
+
+p_step = jax.pmap(step, axis_name="d")
+
+
+def main():
+    w = jax_utils.replicate(jnp.ones(3))
+    for x in (X, X):
+        x = shard(jnp.asarray(x))
+        w, metrics, own = p_step(w, x)
+        SEEN.append(USE)
+    return w
+
+
+main()
+RESULT = [np.asarray(one).tolist() for one in SEEN]
+"""
+
+
+@pytest.mark.parametrize(
+    "use",
+    ["metrics['w'].max()", "jnp.min(metrics['loss'])", "np.any(metrics['w'])", "bool(jnp.all(metrics['w'] > 0))"],
+)
+def test_the_largest_of_all_slices_is_that_of_one(use: str) -> None:
+    found = plan({"main.py": STEP.replace("USE", use)}, "auto")
+    assert layouts(found)[2:] == ["replicated", "replicated", "stacked"]
+
+
+@pytest.mark.parametrize("use", ["metrics['loss'].mean()", "float(jnp.mean(metrics['loss']))", "np.mean(metrics['w'])"])
+def test_the_mean_of_all_slices_is_likely_that_of_one(use: str) -> None:
+    files = {"main.py": STEP.replace("USE", use)}
+    assert layouts(plan(files, "auto"))[3] == "stacked"
+    found = plan(files)
+    assert layouts(found)[3] == "replicated"
+    assert [one for one in says(found) if one.endswith("is the same without the device axis, but for rounding")]
+
+
+def test_each_leaf_of_metrics_is_averaged() -> None:
+    files = {"main.py": STEP.replace("USE", "list(jax.tree.map(lambda x: x.mean(), metrics).values())[0]")}
+    found = plan(files)
+    assert layouts(found)[3] == "replicated"
+    before, after = both(files, found)
+    assert (before["error"], after["error"]) == ("", "")
+    assert before["result"] == after["result"]
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "metrics['loss'].sum()",
+        "jnp.sum(metrics['w'])",
+        "metrics['w'].mean(axis=0)",
+        "jnp.mean(metrics['w'], 0)",
+        "metrics['w'].prod()",
+        "jnp.mean(metrics['w'], keepdims=True)",
+        "np.var(metrics['w'], ddof=1)",
+        "jnp.average(metrics['w'], weights=metrics['w'])",
+        "metrics['w'].argmax()",
+        "jnp.median(metrics['w'])",
+        "jnp.size(metrics['w'])",
+        "np.mean(own)",
+    ],
+)
+def test_what_copies_change_keeps_arrays_stacked(use: str) -> None:
+    found = plan({"main.py": STEP.replace("USE", use)})
+    assert layouts(found)[3 if "metrics" in use else 4] == "stacked"
+
+
+def test_a_batch_has_the_same_elements_in_any_shape() -> None:
+    files = {"main.py": STEP.replace("USE", "x.max()")}
+    assert layouts(plan(files, "auto"))[1] == "split"
+    assert layouts(plan({"main.py": STEP.replace("USE", "jnp.sum(x)")}))[1] == "split"
+    several = files["main.py"].replace("\nX =", "\njax.distributed.initialize()\nX =")
+    assert layouts(plan({"main.py": several}))[1] == "stacked"
+
+
+def test_a_method_of_the_project_may_be_another() -> None:
+    own = "\n\nclass Mean:\n    def mean(self):\n        return self.parts.shape[0]\n"
+    files = {"main.py": STEP.replace("USE", "metrics['loss'].mean()") + own}
+    assert layouts(plan(files))[3] == "stacked"
+
+
+def test_one_of_several_processes_computes_with_no_global_array() -> None:
+    """What runs on all their devices has to be run by each of them, and a test for the first may stand before it."""
+    program = STEP.replace("\nX =", "\njax.distributed.initialize()\nX =")
+    assert layouts(plan({"main.py": program.replace("USE", "metrics['w'].max()")}))[3] == "stacked"
+    assert layouts(plan({"main.py": program.replace("USE", "np.max(metrics['w'])")}))[3] == "replicated"
