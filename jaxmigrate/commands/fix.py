@@ -32,6 +32,7 @@ from jaxmigrate.program.declarations import Kind
 from jaxmigrate.program.observed import NOTHING_OBSERVED, Observed
 from jaxmigrate.program.trust import GRADES
 from jaxmigrate.reports import fix_html, fix_json, fix_junit, fix_markdown
+from jaxmigrate.reports.alike import told
 from jaxmigrate.reports.fix_result import FixedFile, FixResult
 from jaxmigrate.reports.limits import briefly
 from jaxmigrate.reports.site_layouts import is_global, reasons, summary
@@ -345,7 +346,7 @@ def _tell(result: FixResult, options: argparse.Namespace, from_stdin: bool) -> N
         say("note: standard input was taken for the whole program; if other files call it, use --layout stacked")
     if not is_quiet():
         caution = [f"note: {result.caution}"] if result.caution else []
-        for line in (*map(str, result.assumed), *caution, *_evidence(result)):
+        for line in (*told(result.assumed), *caution, *_evidence(result)):
             tell(line)
         tell(result.summary())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jaxmigrate.reports.alike import told
 from jaxmigrate.reports.fix_result import CAUTION, callers_of
 from jaxmigrate.reports.limits import limits, listed
 from jaxmigrate.reports.report import Report
@@ -23,8 +24,8 @@ def assumptions(report: Report) -> Iterator[str]:
 def _of_the_rewrite(report: Report) -> Iterator[str]:
     if any(is_global(row) for row in report.rows if row.status == "rewritten"):
         yield "It is assumed that the paths given are the whole program: other code would still pass stacked arrays."
-    assumed = dict.fromkeys(str(one) for row in report.rows if row.status == "rewritten" for one in row.assumed)
-    yield from (f"{one[0].upper()}{one[1:]}." for one in assumed)
+    assumed = dict.fromkeys(one for row in report.rows if row.status == "rewritten" for one in row.assumed)
+    yield from (f"{one[0].upper()}{one[1:]}." for one in told(assumed))
     if any(one.grade == "observed" for row in report.rows if row.status == "rewritten" for one in row.assumed):
         yield f"{CAUTION[0].upper()}{CAUTION[1:]}."
     if callers := callers_of(report.files):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jaxmigrate.migrate.plan import NamePlan, SitePlan
+from jaxmigrate.reports.alike import told
 from jaxmigrate.reports.fix_result import FixResult
 from jaxmigrate.reports.limits_markdown import not_covered
 from jaxmigrate.reports.markdown import escaped, fenced, section, table
@@ -21,7 +22,7 @@ def write(result: FixResult) -> str:
             "Layouts",
             table(("Place", "Layouts", "Evidence", "Stays stacked"), map(_layout_row, filter(is_global, result.sites))),
         ),
-        *section("Not proven", [f"- {escaped(str(one))}" for one in result.assumed]),
+        *section("Not proven", [f"- {escaped(one)}" for one in told(result.assumed)]),
         *([f"{escaped(sentence(result.caution))}\n"] if result.caution else []),
         *section("Left", table(("Place", "Code", "Reason"), map(_left_row, result.all_left))),
         *section("Kept", table(("Place", "Code", "Reason"), map(_left_row, result.kept))),
