@@ -336,6 +336,8 @@ class ArrayWriter:
                 yield self._metrics(op.node)
             case "checkpoint":
                 return
+            case "whole":
+                yield Replace(op.node, code("$at[...]", at=op.operand))
             case "size":
                 over_all = self.program.processes and not self.program.own_devices
                 yield size_texts.said(choice, self._jax, self._count(), over_all=over_all)

@@ -106,5 +106,5 @@ def test_a_method_of_the_project_may_be_another() -> None:
 def test_one_of_several_processes_computes_with_no_global_array() -> None:
     """What runs on all their devices has to be run by each of them, and a test for the first may stand before it."""
     program = STEP.replace("\nX =", "\njax.distributed.initialize()\nX =")
-    assert layouts(plan({"main.py": program.replace("USE", "metrics['w'].max()")}))[3] == "stacked"
-    assert layouts(plan({"main.py": program.replace("USE", "np.max(metrics['w'])")}))[3] == "replicated"
+    assert layouts(plan({"main.py": program.replace("USE", "metrics['w'].max()")}, "auto"))[3] == "stacked"
+    assert layouts(plan({"main.py": program.replace("USE", "np.max(metrics['w'])")}, "auto"))[3] == "replicated"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TypeGuard
 
 from jaxmigrate.flow.layout import (
     accessors,
@@ -17,7 +18,7 @@ from jaxmigrate.flow.layout import (
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame
-from jaxmigrate.flow.layout.values import PLAIN, Abstract, Dct, Func, Mod, Nothing, Obj, Seq
+from jaxmigrate.flow.layout.values import PLAIN, Abstract, Dct, Func, Mod, Nothing, Obj, Ref, Seq
 from jaxmigrate.program.values import Class
 
 
@@ -97,6 +98,12 @@ def _assign_item(
             if isinstance(holder, Dct):
                 for name in list(box.fields):
                     it.fill(box, value, node, frame.module, name)
+        case Ref(), ast.Constant(value=str()) if _is_array_as(value, holder):
+            it.changed |= holder.group.flatten()  # a dictionary, as its key says
+            it.changed |= value.group.flatten()
+            it.changed |= holder.group.unify(value.group)
+        case Ref(), ast.Constant(value=str()) if isinstance(value, Nothing) and not value.none and not it.final:
+            pass
         case Nothing(), _:
             pass
         case _:
@@ -106,3 +113,8 @@ def _assign_item(
                 node,
                 frame.module,
             )
+
+
+def _is_array_as(value: Abstract, holder: Ref) -> TypeGuard[Ref]:
+    """Whether a value is one array, and of NumPy's only where those of the dictionary may be that it is put into."""
+    return isinstance(value, Ref) and value.is_array and value.numpys <= holder.numpys

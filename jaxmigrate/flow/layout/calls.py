@@ -32,6 +32,7 @@ from jaxmigrate.flow.layout import (
     texts,
     trusting,
     unfollowed_calls,
+    whole_updates,
 )
 from jaxmigrate.flow.layout.causes import Reason, Stacked
 from jaxmigrate.flow.layout.idioms import Idiom
@@ -97,6 +98,8 @@ def call(it: Interpreter, node: ast.Call, frame: Frame) -> Abstract:
     if (made := remade_tuples.remade(it, node, frame)) is not None:
         return made
     if (made := chained_rows.chained(it, node, frame)) is not None:
+        return made
+    if (made := whole_updates.updated(it, node, frame)) is not None:
         return made
     callee = it.evaluate(node.func, frame)
     given = arguments(it, node, frame, to_maps=spreading.calls_maps(callee))

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection
 from typing import Literal, cast
 
-from jaxmigrate.flow.layout import classes, host_arithmetic, jaxline, objects, operations, results, sizes
+from jaxmigrate.flow.layout import classes, host_arithmetic, jaxline, objects, operations, results, run_by_all, sizes
 from jaxmigrate.flow.layout.buffers import is_result_written
 from jaxmigrate.flow.layout.causes import NOT_ONE, Reason, Stacked
 from jaxmigrate.flow.layout.choices import Choice, Name, NamedTuple, SiteChoice
@@ -18,13 +18,14 @@ from jaxmigrate.flow.layout.values import PROCESSES, Blocker, Group, Remedy, tol
 from jaxmigrate.flow.variance import AbstractValue, Level
 from jaxmigrate.flow.variance.lattice import OTHERS, Fields, tuple_of
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import Class, Instance
 
 PARAMETERS = frozenset({"model", "optimizer", "parameters", "params", "target", "weights"})  # what a state is for
 SLICED = ("handed over", "padded")  # by libraries, with one slice for each device
 REPLICABLE = frozenset(
     {"replicate", "output", "argument", "first", "inner", "metrics", "numpy", "written", "stack", "checkpoint"}
-    | {"identity", "size", "type", host_arithmetic.REDUCED, host_arithmetic.FETCHED}
+    | {"identity", "size", "type", "whole", host_arithmetic.REDUCED, host_arithmetic.FETCHED}
 )
 COMPUTED = frozenset({host_arithmetic.ALONE, host_arithmetic.DIVIDED, host_arithmetic.TOGETHER})
 ON_HOST = COMPUTED | {
@@ -63,7 +64,7 @@ class Groups:
         self.processes = processes
         self.facts = SiteFacts(it, axis)
         more = OF_PROCESS if processes else ON_ONE_PROCESS
-        self.splittable = {"split", "argument", "prefetch", "identity", "size"} | more
+        self.splittable = {"split", "argument", "prefetch", "identity", "size", "whole"} | more
         self.whole: frozenset[ast.expr] = frozenset()  # maps whose objects have one layout for all their fields
         self.dropped: dict[Group, Reason | Blocker] = {}
         self.copied: dict[tuple[ast.expr, int], set[str]] = {}  # the methods that copy an argument, as far as asked
@@ -86,6 +87,7 @@ class Groups:
         for root in dict.fromkeys(roots):  # in the order of the program, so that reasons are the same in each run
             for group in root.fields.values():
                 self.owners.setdefault(group.find(), {})[root] = None
+        self.computed = self._computed()
         self.alike = jaxline.alike(it)
         self.on_host = {group.find() for group in it.lending.on_host}  # what the program asks for there
         self.shown = {group.find() for group in it.lending.shown}  # as text
@@ -170,13 +172,28 @@ class Groups:
         if "split" in kinds or "merge" in kinds:
             fetched = self.processes and kinds & OF_PROCESS and not self.on_host.isdisjoint(self.family_of(root))
             return "split" if kinds <= self.splittable and not fetched else None
-        if not COMPUTED.isdisjoint(kinds) and (self.processes or self._is_numpys(root, kinds)):
+        if not COMPUTED.isdisjoint(kinds) and self._is_numpys(root, kinds):
             return None
-        if self.processes and host_arithmetic.REDUCED in kinds:
-            return None  # what computes with it would have to run in each process
+        if self.processes and None in self.by_all(root):
+            return None
         if kinds >= {"numpy", "written"} or kinds >= {"numpy", "type"} or ("type" in kinds and self._is_unseen(root)):
             return None
         return "replicated" if kinds <= (REPLICABLE | COMPUTED) - {host_arithmetic.DIVIDED} else None
+
+    def _computed(self) -> dict[Group, list[Assumption | None]]:
+        """By group, what lets each process compute on the host with arrays that are global; None where nothing does."""
+        found: dict[Group, list[Assumption | None]] = {}
+        for key, group in self.it.groups.items() if self.processes else ():
+            if key[0] in COMPUTED | {host_arithmetic.REDUCED}:
+                node = cast("ast.expr", key[1])
+                module = next(one for one in self.it.modules if node in one.table.parents)
+                found.setdefault(group.find(), []).append(run_by_all.assumed(self.it, node, module))
+        self.it.leans = self.it.leans or any(why is not None for whys in found.values() for why in whys)
+        return found
+
+    def by_all(self, root: Group) -> list[Assumption | None]:
+        """What lets each of several processes compute with the arrays of a group, and with objects that they are in."""
+        return [why for one in self.family_of(root) for why in self.computed.get(one, ())]
 
     def _is_numpys(self, root: Group, kinds: Collection[str]) -> bool:
         """Whether arrays of a group may be numpy's, which has rules of its own for the dtypes of single numbers."""
@@ -233,7 +250,7 @@ class Groups:
             return self._at(root, {host_arithmetic.FLAT}, said)
         if not COMPUTED.isdisjoint(kinds) and not kinds <= self.splittable:
             return self._at(root, COMPUTED, Stacked.READ_ON_HOST.reason("takes part in arithmetic on the host"))
-        if self.processes and host_arithmetic.REDUCED in kinds:
+        if self.processes and host_arithmetic.REDUCED in kinds and None in self.by_all(root):
             return self._at(root, {host_arithmetic.REDUCED}, REDUCED_BY_ONE, PROCESSES)
         if host_arithmetic.SUMMED in kinds and kinds.isdisjoint(SPLITTING):
             return self._at(root, {host_arithmetic.SUMMED}, SUMMED_COPIES)

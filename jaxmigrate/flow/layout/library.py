@@ -83,7 +83,8 @@ THAWS = named("thaws")
 FETCHES = named("fetches")
 FROZEN = named("frozen")
 NAMED_AFTER = named("named-after")
-GIVES_ITS_LIKE = FIELDWISE | COPIES | THAWS | MERGES
+REGROUPS = named("regroups")
+GIVES_ITS_LIKE = FIELDWISE | COPIES | THAWS | MERGES | REGROUPS
 DEVICE_LIBRARIES = starting("on-device")
 DEVICE_EXCEPTIONS = starting("not-on-device")
 
@@ -144,6 +145,9 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
         return target[0] if isinstance(target[0], Plain) and not any(map(is_tracked, given.everything())) else None
     if name in THAWS and len(values) == 1 and isinstance(values[0], Ref):
         return values[0]
+    if name in REGROUPS and len(values) == 1 and isinstance(values[0], Ref):
+        it.changed |= values[0].group.flatten()
+        return values[0].part()
     if name in FROZEN and given.named and not values:
         entries = [*given.named.values()]
         waits = any(isinstance(entry, Nothing) for entry in entries) and not it.final

@@ -29,10 +29,10 @@ from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.values import Class, External, Function, Member, Unknown
 
 BATCH = re.compile(
-    r"(?:^|_)(?:atoms|audio|batch|batches|batched|captions?|coordinates|coords|crops|data|dataset|documents?|electrons?|"
+    r"(?:^|_)(?:atoms|audio|batch|batches|batched|captions?|completions?|coordinates|coords|crops|data|dataset|documents?|electrons?|"
     r"examples?|features?|frames?|games?|graphs?|images?|imgs?|inputs?|instances?|ids|labels?|latents?|masks?|"
-    r"minibatch|molecules?|noise|obs|observations?|patches|pixels?|points|positions|problems?|prompts?|queries|rays|"
-    r"samples?|seqs?|sentences|sequences?|spectrograms?|targets?|texts?|tokens?|trajector(?:y|ies)|transitions?|"
+    r"minibatch|molecules?|noise|obs|observations?|patches|pixels?|points|positions|problems?|prompts?|quer(?:y|ies)|rays|"
+    r"responses?|samples?|seqs?|sentences|sequences?|spectrograms?|targets?|texts?|tokens?|trajector(?:y|ies)|transitions?|"
     r"videos?|views|walkers?|waveforms?|xs?|ys?|src|dst)(?:_|\d*$)"
 )
 STATE = re.compile(

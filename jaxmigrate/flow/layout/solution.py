@@ -193,6 +193,7 @@ class Solution(Solver):
         own = [why for (site, i), all_ in self.assumed.items() if (site, self.places[site][i]) in keys for why in all_]
         seen = [whys for (site, i), whys in self.observed.items() if (site, self.places[site][i]) in keys]
         own += [why for whys in seen for why in whys.values()]
+        own += [why for one in every for why in self.by_all(one) if why is not None] if self.processes else []
         return tuple(dict.fromkeys((*(why for one in every for why in one.leans), *own)))
 
     def _stacked(self, group: Group | None, module: Module, plain: Blocker | None) -> Choice:
