@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.once import once
+from jaxmigrate.program.once import once, once_each
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode
 from jaxmigrate.program.sites import denotes
-from jaxmigrate.program.values import Function
+from jaxmigrate.program.values import Class, Function
 
 OTHERS = re.compile(r"None|Optional|Union|[Tt]uple|[Ll]ist|[Dd]ict|Sequence|Mapping")  # what may be no array
 SEEDED = frozenset({"jax.random.PRNGKey", "jax.random.key"})  # which take no key
@@ -114,8 +114,49 @@ def _always_called(node: ast.AST) -> Iterator[ast.Call]:
 
 
 def _takes_key(call: ast.Call, name: str, function: Function, resolver: Resolver) -> bool:
-    first = call.args[0] if call.args else None
-    if not (isinstance(first, ast.Name) and first.id == name) or not isinstance(call.func, ast.Name | ast.Attribute):
+    if not isinstance(call.func, ast.Name | ast.Attribute):
         return False
-    dotted = denotes(call.func, resolver, function.module) or ""
+    first = call.args[0] if call.args else None
+    if isinstance(first, ast.Name) and first.id == name and _is_random(call, function.module, resolver):
+        return True
+    held = resolver.value(call.func, function.module)
+    given = next((i for i, one in enumerate(call.args) if isinstance(one, ast.Name) and one.id == name), None)
+    return isinstance(held, Class) and given is not None and given in _key_places(held, resolver)
+
+
+def _is_random(call: ast.Call, module: Module, resolver: Resolver) -> bool:
+    """Whether a call is of a function of `jax.random` that takes a key first."""
+    if not isinstance(call.func, ast.Name | ast.Attribute):
+        return False
+    dotted = denotes(call.func, resolver, module) or ""
     return dotted.startswith("jax.random.") and dotted not in SEEDED
+
+
+@once_each
+def _key_places(cls: Class, resolver: Resolver) -> frozenset[int]:
+    """Which arguments of a plain class its objects keep and give `jax.random` for a key, as generators of keys do."""
+    node = cls.node
+    plain = all(isinstance(one, ast.Name) and one.id == "object" for one in node.bases)
+    if not plain or node.keywords or node.decorator_list:
+        return frozenset()
+    methods = {one.name: one for one in node.body if isinstance(one, ast.FunctionDef)}
+    init = methods.get("__init__")
+    if init is None or init.decorator_list or init.args.vararg is not None or "__new__" in methods:
+        return frozenset()
+    own, *names = [one.arg for one in (*init.args.posonlyargs, *init.args.args)]
+    drawn = {
+        one.args[0].attr
+        for one in ast.walk(node)
+        if isinstance(one, ast.Call) and one.args and isinstance(one.args[0], ast.Attribute)
+        if isinstance(one.args[0].value, ast.Name) and one.args[0].value.id == own
+        if _is_random(one, cls.module, resolver)
+    }
+    kept = {
+        one.value.id
+        for one in init.body
+        if isinstance(one, ast.Assign) and isinstance(one.value, ast.Name) and len(one.targets) == 1
+        if isinstance(one.targets[0], ast.Attribute) and one.targets[0].attr in drawn
+    }
+    mentioned = [one.id for one in ast.walk(init) if isinstance(one, ast.Name)]
+    optional = len(names) - len(init.args.defaults)
+    return frozenset(i for i, name in enumerate(names[:optional]) if name in kept and mentioned.count(name) == 1)

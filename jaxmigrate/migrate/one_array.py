@@ -15,6 +15,7 @@ from jaxmigrate.flow.variance.library import ARRAY_METHODS, ARRAYS
 from jaxmigrate.migrate.keys import OTHERS, SEEDED
 from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.library import named, starting
+from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
 from jaxmigrate.program.passing import taker
 from jaxmigrate.program.resolve import Resolver
@@ -107,7 +108,20 @@ class Returned:
         every = returned_by(self.function.node)
         if not every or self.depth > DEEPEST or _is_generator(self.function.node):
             return False
+        if self._says_array(index):
+            return True
         return all(one is not None and self._is_part(one, index) for one in every)
+
+    def _says_array(self, index: int | None) -> bool:
+        """Whether a function says that it returns one array, or one in a place of a tuple."""
+        said = self.function.node.returns if isinstance(self.function.node, ast.FunctionDef) else None
+        if index is not None:
+            match said:
+                case ast.Subscript(value=ast.Name(id="tuple" | "Tuple"), slice=ast.Tuple(elts=parts)):
+                    said = parts[index] if index < len(parts) else None
+                case _:
+                    said = None
+        return said is not None and says_array(said, self.resolver, self.function.module)
 
     def _is_part(self, value: ast.expr, index: int | None) -> bool:
         if index is None:
@@ -242,6 +256,16 @@ def followed(value: Value, resolver: Resolver) -> Function | None:
     return value
 
 
+def says_array(annotation: ast.expr, resolver: Resolver, module: Module) -> bool:
+    """`x: jax.Array`, `key: chex.PRNGKey`, `y: Float[Array, "n"]`."""
+    match annotation:
+        case ast.Subscript(slice=ast.Tuple(elts=[kind, ast.Constant(value=str())])):
+            return says_array(kind, resolver, module)
+        case ast.Name() | ast.Attribute():
+            return (denotes(annotation, resolver, module) or "") in named("array-type")
+    return False
+
+
 def _gives_one(name: str) -> bool:
     """Whether a function of a library gives one array, whatever it is given."""
     last = name.rpartition(".")[2]
@@ -320,7 +344,7 @@ class _Uses:
         reads = [n for n in reads if table.scope_of[n].lookup(name) is own]
         if any(map(self._tells_tree, reads)):
             return False
-        if said.annotation is not None and self._says_array(said.annotation):
+        if said.annotation is not None and says_array(said.annotation, self.resolver, self.function.module):
             return True
         again = [one.node for one in own.bindings[name] if one.kind != "param"]
         first = min((getattr(node, "lineno", 0) for node in again), default=None)
@@ -330,16 +354,6 @@ class _Uses:
     def _line(self, node: ast.AST) -> int:
         statement = self.function.module.table.statement_of(node)
         return statement.lineno if statement is not None else 0
-
-    def _says_array(self, annotation: ast.expr) -> bool:
-        """`x: jax.Array`, `key: chex.PRNGKey`, `y: Float[Array, "n"]`."""
-        module = self.function.module
-        match annotation:
-            case ast.Subscript(slice=ast.Tuple(elts=[kind, ast.Constant(value=str())])):
-                return self._says_array(kind)
-            case ast.Name() | ast.Attribute():
-                return (denotes(annotation, self.resolver, module) or "") in named("array-type")
-        return False
 
     @cached_property
     def _has_arithmetic(self) -> bool:

@@ -149,6 +149,83 @@ def test_objects_of_the_program_may_have_what_arrays_have() -> None:
         agree(text, after)
 
 
+GENERATOR = """
+class Keys:
+    def __init__(self, key):
+        self.key = key
+
+    def __call__(self):
+        self.key, one = jax.random.split(self.key)
+        return one
+"""
+NO_GENERATORS = {
+    "keeps a tree": ("jax.random.split(self.key)", "jax.random.split(self.key['a'])"),
+    "is given none perhaps": ("self, key)", "self, key=None)"),
+    "asks what it is": ("self.key = key\n", "self.key = key\n        self.many = isinstance(key, tuple)\n"),
+    "is of another class": ("class Keys:", "class Keys(Base):"),
+    "is made in another way": ("class Keys:", "class Keys:\n    def __new__(cls, key):\n        return Keys\n"),
+    "keeps something else": ("self.key = key", "self.key = start(key)"),
+}
+
+
+def test_what_a_generator_of_keys_keeps_is_one_key() -> None:
+    text = program("keys = Keys(x)\nreturn jax.random.normal(keys(), (6,)) + y", "KEYS", GENERATOR)
+    text = text.replace("RESULT", "KEYS = jax.random.split(jax.random.PRNGKey(0), 8)\nRESULT", 1)
+    after, body = rewritten(text)
+    assert "x, y = x.squeeze(0), y.squeeze(0)\n    keys = Keys(x)" in body
+    agree(text, after)
+
+
+@pytest.mark.parametrize("name", NO_GENERATORS)
+def test_other_classes_may_keep_a_tree(name: str) -> None:
+    more = GENERATOR.replace(*NO_GENERATORS[name])
+    assert more != GENERATOR
+    assert " x.squeeze(0), (x, y))\n" in rewritten(program("keys = Keys(x)\nreturn y + 1", "X", more))[1]
+
+
+SAYS = """
+def opaque(x):
+    return jax.tree.map(lambda v: v * 2, x)
+
+
+def said(x) -> jax.Array:
+    return opaque(x)
+
+
+def part(x) -> tuple[jax.Array, dict]:
+    return opaque((x, {'a': x}))
+
+
+def perhaps(x) -> jax.Array | None:
+    return opaque(x)
+
+
+def shown(f):
+    return lambda x: {'a': f(x)}
+
+
+@shown
+def of_dict(x) -> jax.Array:
+    return x
+"""
+
+
+def test_a_function_that_says_so_returns_one_array() -> None:
+    counts = {
+        "return said(x)": (1, 0),
+        "a, b = part(x)\nreturn a, b": (1, 1),
+        "return jax.vmap(said)(x)": (1, 0),
+        "return perhaps(x)": (0, 1),
+        "return of_dict(x)": (0, 1),
+        "return part(x)": (0, 1),
+    }
+    for body, count in counts.items():
+        text = program(body, more=SAYS)
+        after, step = rewritten(text)
+        assert (step.count("[None]"), step.count("jnp.expand_dims")) == count, body
+        agree(text, after)
+
+
 AROUND = """
 def loss(c, x, y):
     return jnp.sum(x - y) * c
