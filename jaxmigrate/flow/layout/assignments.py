@@ -39,6 +39,7 @@ def assign(it: Interpreter, target: ast.expr, value: Abstract, node: ast.AST, fr
                 it.looks.known_targets.add(target)
             if frame.env is not None:
                 if isinstance(holder, Obj) and transient_attributes.is_passing(it, target, frame.module, frame):
+                    transient_attributes.lean(it, target, value, frame)
                     frame.env[transient_attributes.name_of(target)] = value
                     return
                 frame.env.pop(transient_attributes.name_of(target), None)

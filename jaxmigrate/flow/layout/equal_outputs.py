@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from jaxmigrate.flow.layout import initializers, mapped_bodies, observing, presuming, results
+from jaxmigrate.flow.layout import initializers, mapped_bodies, objects, observing, presuming, results
 from jaxmigrate.flow.layout.groups import Groups
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Place
@@ -113,7 +113,7 @@ class EqualOutputs(Groups):
         kept = {
             name
             for name in part.fields
-            if _is_only_unknown(field_of(trusted, name)) and (presuming.is_learned(name) or name == OTHERS)
+            if _is_only_unknown(field_of(trusted, name)) and (objects.is_learned(name) or name == OTHERS)
         }
         if initializers.keeps_statistics(self.it):
             kept.discard(OTHERS)

@@ -6,7 +6,8 @@
         metrics = unreplicate(metrics)
 
 Were `steps` zero, `metrics` would have no value in the first epoch; as it is the same in each epoch, what `unreplicate`
-gets is never what it gave. Where the loop goes through something else, a reader takes that for granted.
+gets is never what it gave. Where the loop goes through something else, or the name had another value before, a reader
+takes that for granted.
 """
 
 from __future__ import annotations
@@ -34,16 +35,26 @@ def leave(it: Interpreter, node: ast.For | ast.AsyncFor | ast.While, end: Env | 
     if not isinstance(node, ast.For) or end is None or frame.env is None:
         return
     outer = _outermost(node, frame.module)
-    for name in [n for n, value in frame.env.items() if outer is not None and isinstance(value, Mixed)]:
+    for name in [n for n, value in frame.env.items() if isinstance(value, Mixed)]:
         made = end.get(name)
-        if made is None or isinstance(made, Mixed) or not is_tracked(made) or not _is_set_by(name, node, frame):
+        if made is None or isinstance(made, Mixed) or not is_tracked(made):
             continue
-        if outer is not None and _has_rounds_of(node.iter, outer, frame.module, it):
+        is_set = outer is not None and _is_set_by(name, node, frame)
+        if outer is not None and is_set and _has_rounds_of(node.iter, outer, frame.module, it):
             frame.env[name] = made
-        elif it.trust.likely:
+        elif it.trust.likely and (is_set or _sets_anew(name, node)):
             says = f"the loop over `{ast.unparse(node.iter)}` runs at least once"
             it.lean([made], Assumption("likely", "equal", "", says, frame.module, node))
             frame.env[name] = made
+
+
+def _sets_anew(name: str, loop: ast.For) -> bool:
+    """Whether the body of a loop gives a name a value in each round before it reads the name."""
+    for statement in loop.body:
+        named = [n for n in ast.walk(statement) if isinstance(n, ast.Name) and n.id == name]
+        if named:
+            return isinstance(statement, ast.Assign) and all(isinstance(n.ctx, ast.Store) for n in named)
+    return False
 
 
 def _outermost(node: ast.AST, module: Module) -> ast.For | ast.AsyncFor | ast.While | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from jaxmigrate.flow.layout import class_index, classes, mapped_bodies
@@ -14,6 +15,10 @@ REPLACES = frozenset({"replace", "_replace"})
 MAKES_ANOTHER = REPLACES | {"create"}  # of flax's TrainState
 COPIED_BY = valued("copied-by")
 NO_ARRAYS, ARRAYS = frozenset({"apply_fn", "tx"}), frozenset({"step", "params", "opt_state"})  # of flax's TrainState
+LEARNED = re.compile(  # of the fields of a training state, what an optimiser changes or counts
+    r"(?:^|_)(?:count|emas?|momenta?|momentum|mu|nu|opts?|optimizers?|params?|parameters|steps?|target|theta|weights)"
+    r"(?:_|\d*$)"
+)
 STATIC_MARKS = frozenset({"pytree_node", "static", "metadata"})
 
 
@@ -37,10 +42,19 @@ def copied_by(it: Interpreter, site: ast.expr, index: int, count: int) -> set[st
     return found | {COPIED_BY[mark] for cls in kinds for mark in _marks(it, cls)}
 
 
+def is_learned(field: str) -> bool:
+    """Whether a field of a training state, by its name, is what an optimiser changes or counts."""
+    return LEARNED.search(field.lower()) is not None
+
+
 def may_be_static(it: Interpreter, field: str) -> bool:
-    """Whether a field may be no array but a part of its object's type, for all that classes in sight say."""
+    """Whether a field may be no array but a part of its object's type, for all that classes in sight say.
+
+    Of a class out of sight a reader takes the parameters and their like for arrays; others could not be stacked.
+    """
     lines = class_index.declarations(it, field)
-    if field in NO_ARRAYS or not (lines or field in ARRAYS):
+    known = bool(lines) or field in ARRAYS or (it.trust.likely and is_learned(field))
+    if field in NO_ARRAYS or not known:
         return True
     calls = [line.value for line in lines if isinstance(line.value, ast.Call)]
     return any(_makes_static(keyword) for call in calls for keyword in call.keywords)

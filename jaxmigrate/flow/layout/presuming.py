@@ -12,7 +12,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from jaxmigrate.flow.layout import classes, mapped_bodies, phased_attributes, transient_attributes
+from jaxmigrate.flow.layout import classes, mapped_bodies, objects, phased_attributes, transient_attributes
 from jaxmigrate.flow.layout.choices import Layouts, SiteChoice
 from jaxmigrate.flow.layout.counts import may_be_given_fewer
 from jaxmigrate.flow.layout.interpreter import Interpreter
@@ -40,10 +40,6 @@ STATE = re.compile(
 )
 OWN = re.compile(
     r"(?:^|_)(?:envs?|keys?|prng|rngs?|seeds?|timesteps?|buffers?|carry|carries|stats|statistics)(?:_|\d*$)"
-)
-LEARNED = re.compile(  # of the fields of a training state, what an optimiser changes or counts
-    r"(?:^|_)(?:count|emas?|momenta?|momentum|mu|nu|opts?|optimizers?|params?|parameters|steps?|target|theta|weights)"
-    r"(?:_|\d*$)"
 )
 FROZEN = named("frozen")
 COMPUTING = ("numpy", "jax.numpy", "jax.random", "numpy.random")
@@ -126,11 +122,6 @@ def _is_batch(it: Interpreter, call: SiteCall, place: ast.expr, choice: SiteChoi
     )
 
 
-def is_learned(field: str) -> bool:
-    """Whether a field of a training state, by its name, is what an optimiser changes or counts."""
-    return LEARNED.search(field.lower()) is not None
-
-
 def batches(it: Interpreter, site: ast.expr) -> set[int]:
     """The arguments of a site that a reader takes for batches, by position."""
     calls = [call for call in it.maps.calls.values() if call.site is site]
@@ -148,7 +139,7 @@ def states(it: Interpreter, site: ast.expr) -> dict[tuple[int, ...], bool]:
             said: list[tuple[tuple[int, ...], list[str]]] = [((i,), _said(it, call, i, place))]
             if isinstance(place, ast.Tuple) and it.maps.sizes.get((site, i)):
                 said = [((i, part), [_name_of(element)]) for part, element in enumerate(place.elts)]
-            found |= {at: any(map(is_learned, names)) for at, names in said if _way_of(names) == "replicate"}
+            found |= {at: any(map(objects.is_learned, names)) for at, names in said if _way_of(names) == "replicate"}
     return found
 
 

@@ -15,10 +15,12 @@ from jaxmigrate.flow.guards import is_tried
 from jaxmigrate.flow.layout import class_index, outcomes
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Assumed, Frame
+from jaxmigrate.flow.layout.values import Abstract, Func, is_tracked
 from jaxmigrate.program import momentary
 from jaxmigrate.program.functions import is_classmethod, is_static
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
+from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import Class, Function
 
 LEAVING = (ast.Return, ast.Raise, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await, ast.Try, ast.TryStar)
@@ -70,8 +72,41 @@ def _is_passing(it: Interpreter, target: ast.Attribute, module: Module, frame: F
         return True
     if momentary.is_momentary(target, module, it.resolver):
         return True
+    if len(between) == 1 and it.trust.likely and _is_handed_on(between[0], target):
+        return True
     function = next(_functions_above(target, module))
     return _is_constructor(it, function, cls) and not _is_shown(function, between, methods, module)
+
+
+def lean(it: Interpreter, target: ast.Attribute, value: Abstract, frame: Frame) -> None:
+    """Has what such an attribute holds meanwhile rest on nobody else reading it, where that is no more than likely."""
+    module = frame.module
+    between = _until_next(it, module.table.parents[target], target, module, frame)
+    if len(between) != 1 or not _is_handed_on(between[0], target) or replicates(it, between[0], target, module):
+        return
+    if not it.trust.likely or momentary.is_momentary(target, module, it.resolver):
+        return
+    if not isinstance(value, Func) and not is_tracked(value):
+        return
+    says = f"`{ast.unparse(between[0].value.func)}` does not read `{ast.unparse(target)}`"  # type: ignore[attr-defined]
+    why = Assumption("likely", "apart", "", says, module, between[0])
+    it.leans = True
+    it.assumed.apart.setdefault(module, {})[why] = None
+    it.lean([value], why)
+
+
+def _is_handed_on(statement: ast.stmt, target: ast.Attribute) -> bool:
+    """Whether a statement gives a function what an attribute holds, but not its object: `self.f = dist(self.f)`."""
+    match statement:
+        case ast.Assign(value=ast.Call(func=called, args=arguments, keywords=keywords)):
+            given = [*arguments, *(one.value for one in keywords)]
+        case _:
+            return False
+    read = [ast.dump(one) for one in given]
+    before = ast.dump(target).replace("Store()", "Load()")
+    names = [node for one in (called, *given) for node in ast.walk(one) if isinstance(node, ast.Name)]
+    receiver = target.value.id if isinstance(target.value, ast.Name) else ""
+    return before in read and [one.id for one in names].count(receiver) == 1
 
 
 def replicates(it: Interpreter, statement: ast.stmt, target: ast.Attribute, module: Module) -> bool:

@@ -18,7 +18,7 @@ from jaxmigrate.flow.layout.model import Frame, Given, Reading
 from jaxmigrate.flow.layout.values import Abstract, Dct, Nothing, Ref, Tup, is_tracked
 from jaxmigrate.program.declarations import Kind as Declared
 from jaxmigrate.program.trust import Assumption
-from jaxmigrate.program.values import Application, External, Function
+from jaxmigrate.program.values import Application, External, Function, Partial
 
 # These do more with what they are given than to read it, and are known one by one.
 PYTHONS = frozenset({"builtins", "ctypes", "functools", "gc", "inspect", "operator", "sys", "types"})
@@ -119,11 +119,19 @@ def _lend(it: Interpreter, value: Abstract, place: ast.expr | None, frame: Frame
 
 def _of_library(it: Interpreter, function: ast.expr, frame: Frame) -> str:
     """What a method of an object that a library made is called; empty where it may be another's."""
-    if not isinstance(function, ast.Attribute):
-        return ""
-    makers = it.resolver.values(function.value, frame.module)
+    own = _made_by(it, function, frame)
+    if own or not isinstance(function, ast.Attribute):
+        return f"{own}()" if own else ""
+    made = _made_by(it, function.value, frame)
+    return f"{made}().{function.attr}" if made else ""
+
+
+def _made_by(it: Interpreter, node: ast.expr, frame: Frame) -> str:
+    """The library's function that certainly made what an expression stands for; empty where that is not one."""
+    values = it.resolver.values(node, frame.module)
+    makers = [v for v in values if not isinstance(v, Function | Partial)]  # as it holds none of these any more
     names = [v.callee.name for v in makers if isinstance(v, Application) and isinstance(v.callee, External)]
-    return f"{names[0]}().{function.attr}" if names and len(names) == len(makers) else ""
+    return names[0] if names and len(names) == len(makers) else ""
 
 
 def _of_nobody(it: Interpreter, function: ast.expr) -> str:

@@ -229,10 +229,8 @@ def known_callee(run: Run, function: AbstractValue) -> Callee | None:
 
 def _static_callee(run: Run, static: Value) -> Callee | None:
     match static:
-        case Function(receiver=receiver):
-            return Closure(
-                static, receiver=AbstractValue(static=receiver, places=OUTSIDE_PLACE) if receiver is not None else None
-            )
+        case Function():
+            return _closure(static)
         case Partial(callee=inner, arguments=arguments):
             given = _static_arguments(run, arguments)
             return Bound(_static(run, inner), given.given, tuple(given.named.items())) if given is not None else None
@@ -250,6 +248,12 @@ def _static_callee(run: Run, static: Value) -> Callee | None:
         case Member(owner=owner, name=name) if not isinstance(owner, Class):
             return Method(_static(run, owner), name)
     return None
+
+
+def _closure(function: Function) -> Closure:
+    """A function of the host's code, with the object whose method it is."""
+    owner = function.receiver
+    return Closure(function, receiver=AbstractValue(static=owner, places=OUTSIDE_PLACE) if owner is not None else None)
 
 
 OUTSIDE_PLACE = frozenset([(OUTSIDE, "receiver")])
@@ -283,6 +287,12 @@ def _static_arguments(run: Run, arguments: Sequence[Argument]) -> Arguments | No
     return Arguments(tuple(given), Fields(named))
 
 
+def _is_overridden(run: Run, method: Function) -> bool:
+    """Whether the object whose method it is may be of a class that has another one."""
+    owner = method.receiver
+    return isinstance(owner, Instance) and owner.call is None and run.overrides(owner, getattr(method.node, "name", ""))
+
+
 def _makes_function(run: Run, factory: Function) -> bool:
     if isinstance(factory.node, ast.Lambda):
         return False
@@ -291,14 +301,14 @@ def _makes_function(run: Run, factory: Function) -> bool:
 
 def _made(run: Run, key: Application, factory: Function, arguments: Sequence[Argument]) -> Callee | None:
     """The function that a factory of the host's code makes."""
-    if key.node in run.active:
+    if key.node in run.active or _is_overridden(run, factory):
         return None
     given = _static_arguments(run, arguments)
     if given is None:
         return None
     run.active.append(key.node)
     try:
-        return enter(run, Closure(factory), given).callee
+        return enter(run, _closure(factory), given).callee
     finally:
         run.active.pop()
 

@@ -187,8 +187,11 @@ def _known(run: Run, value: AbstractValue, name: str) -> AbstractValue | None:
 
 
 def _method(run: Run, value: AbstractValue, owner: Instance, method: Function) -> AbstractValue | None:
-    """A method of an object; for rules, of one that its class leaves to others, what these have, None for too many."""
-    if not run.mode.lenient or not isinstance(method.node, ast.FunctionDef) or not is_abstract(method.node):
+    """A method of an object; where that is no proof, of one that its class leaves to others, what these have.
+
+    None for too many of them.
+    """
+    if run.mode.proves or not isinstance(method.node, ast.FunctionDef) or not is_abstract(method.node):
         callee = Closure(method, receiver=value)
         return AbstractValue(held_in([value]), callee=callee, host=value.host, places=value.places)
     found = overriding(owner.cls, method, run.resolver) if owner.call is None else ()

@@ -18,7 +18,8 @@ class State:
 
 class Experiment(ABC):
     def __init__(self, seed):
-        self.rng = jax.random.PRNGKey(seed)
+        self.rng, self.scale = jax.random.PRNGKey(seed), 0.1
+        self.rate = self.get_rate()
         self.state = State(jnp.zeros((), int), self.get_params())
         self.rng, train_rng = jax.random.split(self.rng)
         self.p_train_step = functools.partial(self.train_step, train_rng)
@@ -26,6 +27,10 @@ class Experiment(ABC):
         self.p_train_step = jax.pmap(self.p_train_step, "batch")  # expect: replicated, split -> replicated, replicated
         self.p_eval_step = functools.partial(self.eval_step, scale=2.0)
         self.p_eval_step = jax.pmap(self.p_eval_step, "batch")  # expect: replicated, split -> replicated
+
+    def get_rate(self):
+        first = self.scale
+        return lambda step: first / (1.0 + step)
 
     @abstractmethod
     def get_params(self): ...
@@ -38,7 +43,7 @@ class Experiment(ABC):
         rng = jax.random.fold_in(rng, state.step)
         loss, grads = jax.value_and_grad(self.loss_fn)(state.params, batch, rng)
         grads = jax.lax.pmean(grads, "batch")
-        state = state.replace(step=state.step + 1, params=state.params - 0.1 * grads)
+        state = state.replace(step=state.step + 1, params=state.params - self.rate(state.step) * grads)
         return state, {"scalars": jax.lax.pmean({"loss": loss}, "batch")}
 
     def eval_step(self, params, batch, scale):
