@@ -373,6 +373,8 @@ class ArrayWriter:
         elif op.sorts or numpy:
             each = f"{numpy}.copy" if numpy else "lambda x: x"
             yield Replace(op.node, self._code(f"{self._jax}.tree.map({each}, {whole})", x=op.operand))
+        elif whole == "$x" and (statement := self._assigns_itself(op)) is not None:
+            yield DropStatement(statement)
         else:
             yield Replace(op.node, self._code(whole, x=op.operand))
 

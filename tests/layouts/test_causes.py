@@ -81,7 +81,12 @@ def arrays(use: str) -> list[ArrayLayout]:
 @pytest.mark.parametrize(
     ("use", "cause", "reason", "topic"),
     [
-        ("print(x.argmax())", Stacked.READ_ON_HOST, "has .argmax() called on the host", "has a method called on the host"),
+        (
+            "print(x.argmax())",
+            Stacked.READ_ON_HOST,
+            "has .argmax() called on the host",
+            "has a method called on the host",
+        ),
         ("tools.log(w)", Stacked.PASSED_ON, "is passed to tools.log", "is passed to a function"),
         ("step(*(w, x))", Stacked.MAP_STAYS, "is an argument for which another call", ""),
         ("if w.any() or (w == x): print()", Stacked.READ_ON_HOST, "", ""),

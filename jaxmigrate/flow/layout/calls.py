@@ -12,6 +12,7 @@ from jaxmigrate.flow.layout import (
     constructing,
     containers,
     devices,
+    host_optimizers,
     implicit_methods,
     jaxline,
     library,
@@ -147,6 +148,8 @@ def _called(it: Interpreter, callee: Abstract, given: Given, node: ast.expr, fra
     if isinstance(callee, Obj):
         return _call_object(it, callee, given, node, frame)
     if not isinstance(callee, Func):
+        if (made := host_optimizers.called(it, given, node, frame)) is not None:
+            return made
         given = texts.formatted(it, given, node, frame)
         given = trusting.given_to_method(it, given, node, frame)
         it.block_all([callee, *given.everything()], _UNSEEN, node, frame.module, READS)

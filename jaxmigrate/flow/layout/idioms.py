@@ -298,8 +298,9 @@ class Idioms:
     def _cut(self, node: ast.expr, module: Module) -> ast.expr | None:
         """The array of `jnp.split(x, n)`, whose parts are equal: a list raises."""
         match node:
-            case ast.Call(args=[array, count], keywords=[]) if self.external(node.func, module) in CUTS:
-                return array if self.is_count(count, module) else None
+            case ast.Call(args=[array, count, *axis], keywords=named) if self.external(node.func, module) in CUTS:
+                along_first = all(map(is_zero, axis)) and all(map(_is_first_axis, named)) and len([*axis, *named]) <= 1
+                return array if along_first and self.is_count(count, module) else None
         return None
 
     def _put_slices(self, node: ast.Call, module: Module) -> Idiom | None:

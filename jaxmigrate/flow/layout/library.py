@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from jaxmigrate.flow.layout import (
     host_arithmetic,
+    host_optimizers,
     implicit_methods,
     module_variables,
     numpys,
@@ -83,6 +84,7 @@ THAWS = named("thaws")
 FETCHES = named("fetches")
 FROZEN = named("frozen")
 NAMED_AFTER = named("named-after")
+ADDS_TREES = named("adds-trees")
 REGROUPS = named("regroups")
 GIVES_ITS_LIKE = FIELDWISE | COPIES | THAWS | MERGES | REGROUPS
 DEVICE_LIBRARIES = starting("on-device")
@@ -161,6 +163,8 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
         box = it.box(node, frame.context)
         it.fill(box, values[0].part(leaf=True), node, frame.module)
         return Seq(box)
+    if name in ADDS_TREES and len(values) == 2 and not given.named:
+        return host_optimizers.applied(it, values, node, frame)
     if (made := host_arithmetic.function(it, name, given, node, frame)) is not None:
         return made
     if name == "builtins.getattr" and values:

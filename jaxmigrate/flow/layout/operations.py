@@ -32,6 +32,7 @@ from jaxmigrate.flow.layout.values import (
     leaves_plain,
     numpys_in,
 )
+from jaxmigrate.flow.variance import AbstractValue
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
@@ -60,7 +61,7 @@ def item(it: Interpreter, owner: Ref, node: ast.Subscript, key: object, frame: F
     if isinstance(key, int) and parts is not None and -len(parts) <= key < len(parts):
         it.changed |= owner.group.flatten()
         return owner.part(parts[key])
-    if it.idioms.is_first(node.slice):
+    if it.idioms.is_first(node.slice) and not _is_tree(shape):
         if owner.is_array or _is_scalar_here(it, node, frame):
             return first(it, owner, node, node.value, "index", frame)
         if it.trust.likely and _seems_one_array(it, node, frame.module):
@@ -82,6 +83,11 @@ def item(it: Interpreter, owner: Ref, node: ast.Subscript, key: object, frame: F
         return owner.part(leaf=True)
     it.block_all([owner], Stacked.READ_ON_HOST.reason("is indexed along its device axis"), node, frame.module)
     return PLAIN
+
+
+def _is_tree(shape: AbstractValue | None) -> bool:
+    """Whether what is known of a value says that it is no array."""
+    return shape is not None and shape.fields is not None and shape.kind != "array"
 
 
 def indexes_others(it: Interpreter, node: ast.Subscript, frame: Frame) -> None:

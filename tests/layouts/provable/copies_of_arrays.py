@@ -25,6 +25,9 @@ def main():
     for i in range(2):
         w, momentum = p_step(w, momentum, bias, jnp.stack(jnp.split(BATCH * i, n)))
     w, momentum = p_step(w, momentum, bias, np.array(np.split(BATCH, n)))
+    w, momentum = p_step(w, momentum, bias, np.array(np.split(BATCH, n, 0)))
+    parts = jnp.array(jnp.split(BATCH, n, axis=0))
+    w, momentum = p_step(w, momentum, bias, parts)
     return jax_utils.unreplicate(w), jax_utils.unreplicate(momentum)
 
 
