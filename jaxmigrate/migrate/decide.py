@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from jaxmigrate.migrate.helper import DEFAULT_AXIS, Needs
+from jaxmigrate.migrate.helper import DEFAULT_AXES, DEFAULT_AXIS, Needs
 from jaxmigrate.migrate.inside import Inside, inside
 from jaxmigrate.migrate.lowered import LOWER_CALL
 from jaxmigrate.migrate.nesting import InPlace, in_place
@@ -338,12 +338,12 @@ def merged(one: Needs, other: Needs) -> Needs:
     return Needs(axis_name=axis, **flags)
 
 
-def default_axis(module: Module) -> str:
-    """A name for unnamed axes that the file does not use."""
-    name = DEFAULT_AXIS
-    while name in module.text:
-        name = f"_{name}"
-    return name
+def default_axis(texts: Sequence[str]) -> str:
+    """A name for axes without one that no file says, where some code may ask whether it is bound."""
+    for name in DEFAULT_AXES:
+        if not any(f'"{name}"' in text or f"'{name}'" in text for text in texts):
+            return name
+    return f"_{DEFAULT_AXIS}"
 
 
 def is_bound_at_once(reference: Reference, module: Module) -> bool:

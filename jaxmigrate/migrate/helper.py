@@ -18,6 +18,7 @@ NESTED_NAME = "_shard_map_nested"
 INSIDE_NAME = "_shard_map_inside"
 INNER_NAME = "_InnerAxis"
 DEFAULT_AXIS = "mapped_axis"
+DEFAULT_AXES = ("devices", "device", DEFAULT_AXIS)
 WIDTH = 88
 
 

@@ -18,6 +18,7 @@ from jaxmigrate.flow.layout.solve import Setup
 from jaxmigrate.flow.layout.some_devices import given_to_all
 from jaxmigrate.migrate import placing
 from jaxmigrate.migrate.array_writer import Program
+from jaxmigrate.migrate.asked_axes import may_be_asked
 from jaxmigrate.migrate.decide import Decision, Surroundings, default_axis
 from jaxmigrate.migrate.imports import has_jax_import
 from jaxmigrate.program.modules import Module
@@ -108,7 +109,9 @@ def choose(mapped: Mapped, resolver: Resolver, trust: Trust, unwritten: Unwritte
     if not candidates:
         return Chosen(Layouts(), program, ())
     active = sorted({site.module for site in candidates.values()}, key=lambda module: module.path)
-    axis = _common_axis(candidates.values(), resolver) or default_axis(active[0])
+    axis = _common_axis(candidates.values(), resolver)
+    if axis is None or (_some_lack_a_name(candidates.values(), resolver) and may_be_asked(resolver, active)):
+        axis = default_axis([*mapped.texts.values()])
     every = {**sites, **mapped.outside}
     own_devices = around.processes and _are_given_own(every, resolver)
     some = None if around.several else given_to_all((one for ones in every.values() for one in ones), resolver)
@@ -184,6 +187,10 @@ def _is_number(argument: Argument | None) -> bool:
     """Whether the axis that a map gives its outputs is left out, or a number for all of them."""
     value = argument.expression if argument is not None else None
     return argument is None or (isinstance(value, ast.Constant) and isinstance(value.value, int))
+
+
+def _some_lack_a_name(sites: Iterable[MappedSite], resolver: Resolver) -> bool:
+    return any(axis_of(site, resolver) is None for site in sites)
 
 
 def _common_axis(sites: Iterable[MappedSite], resolver: Resolver) -> str | None:

@@ -11,8 +11,9 @@ from jaxmigrate.flow.layout.choices import SiteChoice
 from jaxmigrate.flow.layout.counts import counts_devices, has_fixed_rows, may_be_fewer, may_map_fewer
 from jaxmigrate.flow.layout.device_lists import changes_devices
 from jaxmigrate.migrate.array_writer import Program
+from jaxmigrate.migrate.asked_axes import may_be_asked
 from jaxmigrate.migrate.compiled import compiling
-from jaxmigrate.migrate.decide import Surroundings
+from jaxmigrate.migrate.decide import Surroundings, default_axis
 from jaxmigrate.migrate.file_work import FileWork
 from jaxmigrate.migrate.host_calls import lays_out_arguments
 from jaxmigrate.migrate.layouts import Chosen
@@ -26,8 +27,6 @@ from jaxmigrate.program.modules import Module, Project
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite, axis_of
 from jaxmigrate.program.values import Application, Constant, External, Value
-
-DEFAULT_AXES = ("devices", "device", "mapped_axis")
 
 
 class MapPlans:
@@ -169,12 +168,9 @@ class MapPlans:
         """A name for axes without one: that of the others, unless some code may ask whether it is bound."""
         texts = [m.text for m in self.project.named]
         known = self._axes(self.sites())
-        if known and not any("NameError" in text for text in texts):
+        if known and not may_be_asked(self.resolver, {site.module for site in self.sites()}):
             return known.most_common(1)[0][0]
-        for name in DEFAULT_AXES:
-            if not any(f'"{name}"' in text or f"'{name}'" in text for text in texts):
-                return name
-        return "_" + DEFAULT_AXES[-1]
+        return default_axis(texts)
 
     def arguments_alone(self) -> Mapping[Module, Sequence[tuple[MappedSite, Alone]]]:
         """By file, the arguments that one device holds, with the sites that take them."""
