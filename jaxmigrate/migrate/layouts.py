@@ -40,13 +40,15 @@ UNCHECKED = ("check_vma", "check_rep")
 class Chosen:
     """The layouts of a project and the facts that their text depends on.
 
-    `more` are modules without a site that change as well, `axis` is that of maps that do not name theirs.
+    `more` are modules without a site that change as well, `axis` is that of maps that do not name theirs. `alone`: the
+    program is taken for one process, though it counts its local devices.
     """
 
     layouts: Layouts
     program: Program
     more: tuple[Module, ...]
     axis: str = ""
+    alone: bool = False
 
     def covers(self, decision: Decision) -> bool:
         """Whether all sites of a reference are rewritten with global arrays, so that it needs no helper."""
@@ -102,12 +104,11 @@ def choose(mapped: Mapped, resolver: Resolver, trust: Trust, unwritten: Unwritte
     `trust` is what counts beside proof.
     """
     sites, around = mapped.sites, mapped.around
-    program = Program(around.processes, around.guarded)
     left = [d for ds in mapped.decisions.values() for d in ds if not d.is_plain or d.around]
     refused = {*unwritten.refused, *(s.node for d in left for s in d.sites)}
     candidates = {s.node: s for m, found in sites.items() if can_hold(m) for s in found if s.node not in refused}
     if not candidates:
-        return Chosen(Layouts(), program, ())
+        return Chosen(Layouts(), Program(around.processes, around.guarded), ())
     active = sorted({site.module for site in candidates.values()}, key=lambda module: module.path)
     axis = _common_axis(candidates.values(), resolver)
     if axis is None or (_some_lack_a_name(candidates.values(), resolver) and may_be_asked(resolver, active)):
@@ -116,24 +117,29 @@ def choose(mapped: Mapped, resolver: Resolver, trust: Trust, unwritten: Unwritte
     own_devices = around.processes and _are_given_own(every, resolver)
     some = None if around.several else given_to_all((one for ones in every.values() for one in ones), resolver)
     own_devices |= some is not None
-    program = replace(program, own_devices=own_devices, some=some)
 
     def editable(module: Module) -> bool:
         return module.path in mapped.texts and can_hold(module)
 
-    found = Layouts()
-    for own_reachable in mapped.reachable.programs(module.path for module in active):
-        own_resolver = _of_program(resolver, own_reachable)
-        own_modules = [module for module in active if module.path in own_reachable.given]
-        own_sites = {node: site for node, site in candidates.items() if site.module in own_modules}
-        found.add(
-            layouts(
-                HostCode(own_resolver, own_modules, own_sites, editable, own_reachable),
-                Setup(axis, around.processes, around.guarded, around.several, own_devices, some, unwritten.whole),
-                trust,
-            )
-        )
-    own = around.processes and _gives_shared(every, found)
+    def followed(setup: Setup) -> Layouts:
+        found = Layouts()
+        for own_reachable in mapped.reachable.programs(module.path for module in active):
+            own_resolver = _of_program(resolver, own_reachable)
+            own_modules = [module for module in active if module.path in own_reachable.given]
+            own_sites = {node: site for node, site in candidates.items() if site.module in own_modules}
+            code = HostCode(own_resolver, own_modules, own_sites, editable, own_reachable)
+            found.add(layouts(code, setup, trust))
+        return found
+
+    setup = Setup(axis, around.processes, around.guarded, around.several, own_devices, some, unwritten.whole)
+    found, alone = followed(setup), False
+    if found.parted and trust.likely and not around.several:
+        as_one = followed(replace(setup, alone=True))
+        alone = as_one.is_more(found)
+        found = as_one if alone else found
+    processes = around.processes and not alone
+    program = Program(processes, around.guarded, own_devices=own_devices, some=some)
+    own = processes and _gives_shared(every, found)
     program = replace(program, unlike=_may_be_unlike(every, found, resolver), own=own)
     replaced = {c.op.node for c in found.ops if c.layout != "stacked"}
     placed, gives_up = placing.keeps_on_one(resolver, replaced), placing.gives_up(resolver)
@@ -142,7 +148,7 @@ def choose(mapped: Mapped, resolver: Resolver, trust: Trust, unwritten: Unwritte
     more = {*(c.op.module for c in found.ops), *(c.module for c in found.calls), *squeezed} - set(
         mapped.modules.values()
     )
-    return Chosen(found, program, tuple(sorted(more, key=lambda m: m.path)), axis)
+    return Chosen(found, program, tuple(sorted(more, key=lambda m: m.path)), axis, alone)
 
 
 def _are_given_own(sites: Mapping[Module, Sequence[MappedSite]], resolver: Resolver) -> bool:

@@ -34,6 +34,11 @@ def as_declared(
     return replace(around, processes=False, guarded=False, several=False), (one,)
 
 
+def as_presumed(around: Surroundings, texts: Mapping[Path, str]) -> tuple[Surroundings, Assumed]:
+    """The same of a program that is taken for one process, as no file asks which one it is."""
+    return replace(around, processes=False), Assumed("likely", "processes", "", SAYS, *_first_question(texts))
+
+
 def written_for_one(texts: Mapping[Path, str]) -> tuple[Path, int] | None:
     """Where a program that is taken for one process counts its local devices, as one of several would."""
     if any(map(runs_as_several, texts.values())):

@@ -23,7 +23,7 @@ from jaxmigrate.migrate.imports import imported_names
 from jaxmigrate.migrate.kept import leave_kept, place_of
 from jaxmigrate.migrate.layouts import Chosen, Mapped, Unwritten, choose
 from jaxmigrate.migrate.lowered import LOWER_CALL, may_lower
-from jaxmigrate.migrate.one_process import as_declared
+from jaxmigrate.migrate.one_process import as_declared, as_presumed
 from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.migrate.plan import Assumed, FilePlan, Plan, SitePlan
 from jaxmigrate.migrate.positions import column_of
@@ -255,16 +255,21 @@ class _ProjectPlanner:
             chosen = choose(mapped, self.resolver, trust, vain) if trust is not None else None
             for more in chosen.more if chosen is not None else ():
                 mapped.add(more)
-            aliased = aliased_sites(mapped.sites, self._root, self.resolver, mapped.around, held)
+            around, presumed = mapped.around, tuple[Assumed, ...]()
+            if chosen is not None and chosen.alone:
+                around, one = as_presumed(around, self.texts)
+                presumed = (one,)
+            aliased = aliased_sites(mapped.sites, self._root, self.resolver, around, held)
             works = [
                 FileWork(m, mapped.decisions[m], _ids(self.names[path], m, mapped.sites[m]), aliased.get(m, ()))
                 for path, m in self.modules.items()
                 if path in self.names
             ]
-            writer = ProjectWriter(works, chosen, self.resolver, mapped.around, self.project, self.reachable, imported)
+            writer = ProjectWriter(works, chosen, self.resolver, around, self.project, self.reachable, imported)
             new_files = writer.write()
             failed = {node: why for work in works for node, why in work.failed.items()}
             if not failed:
+                self.leans += presumed
                 return _Written({work.module: work for work in works}, chosen, new_files, imported, unwritten)
             vain = vain.with_failed(failed, chosen)
             unwritten |= {node: why for node, why in failed.items() if node in vain.refused}

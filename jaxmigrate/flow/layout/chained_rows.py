@@ -11,10 +11,10 @@ import ast
 from jaxmigrate.flow.layout import operations
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame
+from jaxmigrate.flow.layout.one_array import seems_one
 from jaxmigrate.flow.layout.values import Abstract, Nothing, Ref
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.trust import Assumption
 
 CHAINS = named("chains")
 CHAINS_EACH = named("chains-each")
@@ -28,7 +28,7 @@ def chained(it: Interpreter, node: ast.Call, frame: Frame) -> Abstract | None:
     value = it.evaluate(operand, frame)
     if isinstance(value, Nothing) and not value.none and not it.final:
         return value
-    if not isinstance(value, Ref) or not (value.is_array or _seems_one_array(it, value, operand, frame)):
+    if not isinstance(value, Ref) or not (value.is_array or seems_one(it, value, operand, frame)):
         it.operations.plain_ops.add(node)
         return None
     it.mark_loads(node.func)
@@ -43,14 +43,3 @@ def chained_by(it: Interpreter, node: ast.Call, module: Module) -> ast.expr | No
     if isinstance(given, ast.Starred):
         return given.value if name in CHAINS else None
     return given if name in CHAINS_EACH and isinstance(node.func, ast.Attribute) else None
-
-
-def _seems_one_array(it: Interpreter, value: Ref, operand: ast.expr, frame: Frame) -> bool:
-    """Whether a reader takes what is chained for one array: nothing shows that it holds several."""
-    shape = value.shape
-    several = shape is not None and (shape.kind == "dict" or shape.parts is not None or shape.fields is not None)
-    if several or not it.trust.likely:
-        return False
-    says = f"`{ast.unparse(operand)}` is one array, and no tuple or list of arrays"
-    it.lean([value], Assumption("likely", "splits", "", says, frame.module, operand))
-    return True

@@ -170,6 +170,7 @@ class Layouts:
 
     `together` are modules that make, map and take apart the same arrays: the rewrite of one needs that of the others.
     `untaken` are the first statements of branches that no call in sight takes, and that take arrays apart as before.
+    `parted`: host code takes arrays apart that stay stacked because there may be several processes.
     """
 
     sites: dict[ast.expr, SiteChoice] = field(default_factory=dict)
@@ -177,10 +178,15 @@ class Layouts:
     ops: list[OpChoice] = field(default_factory=list)
     together: list[frozenset[Module]] = field(default_factory=list)
     untaken: dict[ast.stmt, Module] = field(default_factory=dict)
+    parted: bool = False
 
     def is_at_least(self, other: Layouts) -> bool:
         """Whether all arrays have a global layout here that have one in other layouts of the same program."""
         return all(self.sites[node].is_at_least(choice) for node, choice in other.sites.items())
+
+    def is_more(self, other: Layouts) -> bool:
+        """Whether this has a global layout for all arrays that have one in other layouts, and for some more."""
+        return self.is_at_least(other) and not other.is_at_least(self)
 
     def add(self, other: Layouts) -> None:
         """Takes in those of another program of the project."""
@@ -189,6 +195,7 @@ class Layouts:
         self.ops += other.ops
         self.together += other.together
         self.untaken |= other.untaken
+        self.parted |= other.parted
 
     @cached_property
     def replaced(self) -> frozenset[ast.expr]:

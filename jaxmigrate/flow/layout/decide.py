@@ -41,16 +41,18 @@ def layouts(code: HostCode, setup: Setup, trust: Trust) -> Layouts:
     """Follows stacked arrays through host code; what is trusted counts where a proof is missing."""
 
     def found(trust: Trust) -> tuple[Layouts, bool]:
-        decided, interpreter = followed(code, trust)
+        alone = setup.alone and trust.likely
+        own = replace(setup, processes=False) if alone else setup
+        decided, interpreter = followed(code, own, trust)
         if interpreter is not None and interpreter.left_out:
-            whole, every = followed(replace(code, every_branch=True), trust)
+            whole, every = followed(replace(code, every_branch=True), own, trust)
             if whole.is_at_least(decided):  # what branches that no call takes do with the arrays is changed as well
                 decided, interpreter = whole, every
             elif every is not None:
                 decided.untaken = _taking_apart(interpreter.left_out, every)
-        return decided, interpreter is not None and interpreter.leans
+        return decided, alone or (interpreter is not None and interpreter.leans)
 
-    def followed(code: HostCode, trust: Trust) -> tuple[Layouts, Interpreter | None]:
+    def followed(code: HostCode, setup: Setup, trust: Trust) -> tuple[Layouts, Interpreter | None]:
         decided, interpreter, trust = _with_draws(code, setup, trust)
         if interpreter is not None and trust.likely:
             known = _Known(decided, interpreter, trust)

@@ -36,10 +36,8 @@ ON_HOST = COMPUTED | {
     host_arithmetic.FETCHED,
     host_arithmetic.SUMMED,
 }  # what host code does with arrays, and leaves as it is
-ON_ONE_PROCESS = frozenset(
-    {"merge", "output", host_arithmetic.ALONE, host_arithmetic.DIVIDED, host_arithmetic.FLAT}
-    | {host_arithmetic.REDUCED, host_arithmetic.FETCHED, host_arithmetic.SUMMED}
-)
+ON_ONE_PROCESS = COMPUTED | {"merge", "output", host_arithmetic.FLAT}
+ON_ONE_PROCESS |= {host_arithmetic.REDUCED, host_arithmetic.FETCHED, host_arithmetic.SUMMED}
 OF_PROCESS = frozenset({"merge", "output"})  # and with several, where each takes its own rows
 SPLITTING = frozenset({"split", "merge", host_arithmetic.BATCH})
 PART_OF_PROCESS = Stacked.READ_ON_HOST.reason(
@@ -259,13 +257,13 @@ class Groups:
     def _at(self, root: Group, kinds: Collection[str], said: Reason, remedy: Remedy | None = None) -> Reason | Blocker:
         """A reason with the first place where something of some kinds is done with the arrays of a group."""
         family = self.family_of(root)
-        places = [
+        places: list[tuple[ast.AST, Module]] = [
             (op.node, op.module)
             for op in self.it.operations.ops.values()
             if op.kind in kinds and op.group.find() in family
         ]
         for key, one in self.it.groups.items():
-            if not places and key[0] in kinds and isinstance(key[1], ast.expr) and one.find() in family:
+            if not places and key[0] in kinds and isinstance(key[1], ast.AST) and one.find() in family:
                 node = key[1]
                 places += [(node, module) for module in self.it.modules if node in module.table.parents][:1]
         return Blocker(said, places[0][1], places[0][0], remedy=remedy) if places else said

@@ -12,7 +12,7 @@ import ast
 from collections.abc import Sequence
 from math import frexp
 
-from jaxmigrate.flow.layout import class_index, numpys, operations
+from jaxmigrate.flow.layout import class_index, numpys, one_array, operations, plain_numbers
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given
 from jaxmigrate.flow.layout.values import (
@@ -41,7 +41,6 @@ SUMMED = "summed"  # to one that they do
 BATCH = "batch"  # what a reader presumes to be one, though nothing in sight split it
 OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod)  # a power may be rounded by the shape
 COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
-NUMBERS = named("gives-number")
 MAPS = named("elementwise")
 SHAPES_ALL = named("reshapes-all")
 JOINS = named("joins-rows")
@@ -54,21 +53,22 @@ RESHAPES = frozenset({"flatten", "ravel", "reshape"})
 
 
 def computed(
-    it: Interpreter, operands: Sequence[tuple[Abstract, ast.expr | None]], node: ast.expr, frame: Frame
+    it: Interpreter, operands: Sequence[tuple[Abstract, ast.expr | None]], node: ast.expr | ast.AugAssign, frame: Frame
 ) -> Abstract | None:
     """What arithmetic gives that changes no axis of the arrays among its operands; None where it may be another."""
     arrays = [value for value, _ in operands if not _is_plain(value)]
     plain = [one for value, one in operands if _is_plain(value)]
     if not arrays or not all(isinstance(value, Ref | Nothing) for value in arrays):
         return None
-    if not all(one is not None and is_number(it, one, frame.module) for one in plain):
-        return None
     refs = [value for value in arrays if isinstance(value, Ref)]
-    if numpys_in(refs) is Numpys.MADE:
+    if any(one is None for one in plain) or numpys_in(refs) is Numpys.MADE:
         return None
-    if not all(one.is_array for one in refs) or len(refs) < len(arrays):
+    if not plain_numbers.seem_numbers(it, [one for one in plain if one is not None], refs, frame):
+        return None
+    are_arrays = all(_is_array(it, value, one, frame) for value, one in operands if isinstance(value, Ref))
+    if not are_arrays or len(refs) < len(arrays):
         waits = not it.final and not any(isinstance(one, Nothing) and one.none for one in arrays)
-        return NOTHING if waits and all(one.is_array for one in refs) else None
+        return NOTHING if waits and are_arrays else None
     if len(refs) > 1 and not _have_one_rank(it, operands, refs, node, frame):
         return None
     kind = TOGETHER if len(refs) > 1 else DIVIDED if _divides(it, node, frame.module) else ALONE
@@ -79,12 +79,16 @@ def computed(
     return Ref(group, leaf=True, numpys=numpys_in(refs))
 
 
-def _divides(it: Interpreter, node: ast.expr, module: Module) -> bool:
+def _is_array(it: Interpreter, value: Ref, operand: ast.expr | None, frame: Frame) -> bool:
+    return value.is_array or (operand is not None and one_array.seems_one(it, value, operand, frame))
+
+
+def _divides(it: Interpreter, node: ast.expr | ast.AugAssign, module: Module) -> bool:
     """Whether arithmetic divides an array by a number whose reciprocal may be rounded."""
     match node:
-        case ast.BinOp(op=ast.FloorDiv() | ast.Mod()):
+        case ast.BinOp(op=ast.FloorDiv() | ast.Mod()) | ast.AugAssign(op=ast.FloorDiv() | ast.Mod()):
             return True
-        case ast.BinOp(op=ast.Div(), right=divisor):
+        case ast.BinOp(op=ast.Div(), right=divisor) | ast.AugAssign(op=ast.Div(), value=divisor):
             found = it.resolver.value(divisor, module)
             number = found.value if isinstance(found, Constant) else None
             return not isinstance(number, int | float) or not number or abs(frexp(number)[0]) != 0.5
@@ -98,12 +102,16 @@ def _have_one_rank(
     it: Interpreter,
     operands: Sequence[tuple[Abstract, ast.expr | None]],
     refs: Sequence[Ref],
-    node: ast.expr,
+    node: ast.expr | ast.AugAssign,
     frame: Frame,
 ) -> bool:
     """Whether several arrays have as many dimensions: else the device axis of one meets another axis of the other."""
-    if len({ast.unparse(one) for value, one in operands if isinstance(value, Ref) and isinstance(one, ast.Name)}) == 1:
-        return all(isinstance(one, ast.Name) for value, one in operands if isinstance(value, Ref))
+    each = [one for value, one in operands if isinstance(value, Ref)]
+    if (
+        all(isinstance(one, ast.Name) for one in each)
+        and len({one.id for one in each if isinstance(one, ast.Name)}) == 1
+    ):
+        return True
     if it.trust.likely:
         says = f"the arrays in `{ast.unparse(node)}` have as many dimensions"
         it.lean(refs, Assumption("likely", "splits", "", says, frame.module, node))
@@ -112,20 +120,6 @@ def _have_one_rank(
 
 def _is_plain(value: Abstract) -> bool:
     return not isinstance(value, Nothing) and not is_tracked(value)
-
-
-def is_number(it: Interpreter, node: ast.expr, module: Module) -> bool:
-    """Whether an expression is certainly one number of Python's."""
-    match node:
-        case ast.UnaryOp(operand=operand):
-            return is_number(it, operand, module)
-        case ast.BinOp(left=left, right=right):
-            return is_number(it, left, module) and is_number(it, right, module)
-        case ast.Call(func=func):
-            value = it.resolver.value(func, module)
-            return isinstance(value, External) and value.name in NUMBERS
-    found = it.resolver.value(node, module)
-    return isinstance(found, Constant) and isinstance(found.value, int | float)
 
 
 def function(it: Interpreter, name: str, given: Given, node: ast.Call, frame: Frame) -> Abstract | None:
@@ -157,8 +151,9 @@ def method(it: Interpreter, owner: Ref, name: str, given: Given, node: ast.Call,
         return flat(it, owner, node, frame)
     if name in REDUCING and not given.everything() and not has_stars(node):
         return reduced(it, REDUCING[name], owner, node, frame)
-    if name in METHODS and owner.is_array and not has_stars(node):
-        return computed(it, [(owner, node.func), *_operands(given)], node, frame)
+    of = node.func.value if isinstance(node.func, ast.Attribute) else None
+    if name in METHODS and of is not None and not has_stars(node) and _is_array(it, owner, of, frame):
+        return computed(it, [(owner, of), *_operands(given)], node, frame)
     return None
 
 

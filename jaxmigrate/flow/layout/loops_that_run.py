@@ -7,7 +7,8 @@
 
 Were `steps` zero, `metrics` would have no value in the first epoch; as it is the same in each epoch, what `unreplicate`
 gets is never what it gave. Where the loop goes through something else, or the name had another value before, a reader
-takes that for granted.
+takes that for granted. A loop over numbers that are known runs as well; and of None or a number that a name holds above
+a loop nobody takes a slice.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ from jaxmigrate.flow.layout.values import Mixed, is_tracked
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.scopes import Binding, Scope
 from jaxmigrate.program.trust import Assumption
-from jaxmigrate.program.values import External
+from jaxmigrate.program.values import Constant, External
 
 LOOPS = ast.For | ast.AsyncFor | ast.While
 NUMBERS = ast.Add | ast.Sub | ast.Mult | ast.FloorDiv
+INFINITE = frozenset({"jax.numpy.inf", "jax.numpy.nan", "math.inf", "math.nan", "numpy.inf", "numpy.nan"})
 DEEPEST = 4  # `steps = n // size`
 
 
@@ -34,13 +36,17 @@ def leave(it: Interpreter, node: ast.For | ast.AsyncFor | ast.While, end: Env | 
     """Gives the names that a loop leaves the values that its body gives them, where it has run when they are read."""
     if not isinstance(node, ast.For) or end is None or frame.env is None:
         return
-    outer = _outermost(node, frame.module)
+    outer, always = _outermost(node, frame.module), _runs_always(it, node.iter, frame.module)
     for name in [n for n, value in frame.env.items() if isinstance(value, Mixed)]:
         made = end.get(name)
         if made is None or isinstance(made, Mixed) or not is_tracked(made):
             continue
         is_set = outer is not None and _is_set_by(name, node, frame)
-        if outer is not None and is_set and _has_rounds_of(node.iter, outer, frame.module, it):
+        if outer is None:
+            runs = always or _holds_no_array_above(it, name, node, frame)
+        else:
+            runs = always or (is_set and _has_rounds_of(node.iter, outer, frame.module, it))
+        if runs:
             frame.env[name] = made
         elif it.trust.likely and (is_set or _sets_anew(name, node)):
             says = f"the loop over `{ast.unparse(node.iter)}` runs at least once"
@@ -55,6 +61,25 @@ def _sets_anew(name: str, loop: ast.For) -> bool:
         if named:
             return isinstance(statement, ast.Assign) and all(isinstance(n.ctx, ast.Store) for n in named)
     return False
+
+
+def _runs_always(it: Interpreter, over: ast.expr, module: Module) -> bool:
+    """Whether a loop goes through a range of numbers that are known, and not of none."""
+    match over:
+        case ast.Call(func=func, args=[first, *rest]) if not any(isinstance(one, ast.Starred) for one in rest):
+            name = _name(it, func, module)
+            if name == "builtins.range":
+                numbers = [n for one in (first, *rest) if (n := _number(it, one, module)) is not None]
+                known = len(numbers) == 1 + len(rest) and 0 not in numbers[2:]
+                return known and len(range(*numbers)) > 0
+            goes_through = name == "builtins.enumerate" or name.partition(".")[0] == "tqdm"
+            return goes_through and _runs_always(it, first, module)
+    return False
+
+
+def _number(it: Interpreter, node: ast.expr, module: Module) -> int | None:
+    value = it.resolver.value(node, module)
+    return value.value if isinstance(value, Constant) and type(value.value) is int else None
 
 
 def _outermost(node: ast.AST, module: Module) -> ast.For | ast.AsyncFor | ast.While | None:
@@ -76,6 +101,30 @@ def _is_set_by(name: str, loop: ast.For, frame: Frame) -> bool:
         return False
     inside = {one for statement in loop.body for one in ast.walk(statement)}
     return all(b.node in inside or _reads_first(b, module) for b in scope.bindings.get(name, ()))
+
+
+def _holds_no_array_above(it: Interpreter, name: str, loop: ast.For, frame: Frame) -> bool:
+    """Whether all that gives a name a value above a loop gives None or one number, of which no slice can be taken."""
+    scope, module = frame.scope, frame.module
+    if hasattr(builtins, name) or any(name in one.outer_names for one in module.table.own_scope.values()):
+        return False
+    inside = {one for statement in loop.body for one in ast.walk(statement)}
+    others = [b for b in scope.bindings.get(name, ()) if b.node not in inside]
+    above = [b for b in others if getattr(b.node, "lineno", 0) <= (loop.end_lineno or 0)]
+    return bool(above) and all(b.value is not None and not b.path and _is_no_array(it, b.value, module) for b in above)
+
+
+def _is_no_array(it: Interpreter, node: ast.expr, module: Module) -> bool:
+    match node:
+        case ast.Constant(value=None | int() | float()):
+            return True
+        case ast.UnaryOp(operand=operand):
+            return _is_no_array(it, operand, module)
+        case ast.Call(func=func):
+            return _name(it, func, module) in ("builtins.float", "builtins.int")
+        case ast.Name() | ast.Attribute():
+            return _name(it, node, module) in INFINITE
+    return False
 
 
 def _reads_first(binding: Binding, module: Module) -> bool:

@@ -13,6 +13,7 @@ from jaxmigrate.flow.layout.aligned import aligned, marked
 from jaxmigrate.flow.layout.barriers import barriers
 from jaxmigrate.flow.layout.choices import Choice, Layouts, Name, OpChoice, Outputs, SiteChoice, Squeeze, of_parts
 from jaxmigrate.flow.layout.entering import entering
+from jaxmigrate.flow.layout.groups import ON_ONE_PROCESS
 from jaxmigrate.flow.layout.model import Op, Place
 from jaxmigrate.flow.layout.solve import Solver
 from jaxmigrate.flow.layout.values import Blocker, Group, Nothing, Tup, told
@@ -30,6 +31,7 @@ class Solution(Solver):
         stacked = [root for root in {**self.kinds, **self.owners} if not self.is_global(root) and root not in held]
         over_all = aligned(self, choices, stacked, self.guarded) if self.processes else set[Group]()
         result = Layouts({node: marked(self, choice, over_all) for node, choice in choices.items()})
+        result.parted = self.processes and any(map(self._is_parted, self.kinds))
         for call in self.it.maps.calls.values():
             by_keyword = call.node.keywords and call.node not in self.it.wrappers.padded_calls
             if by_keyword and not result.sites[call.site].keywords and result.sites[call.site].is_global:
@@ -43,6 +45,14 @@ class Solution(Solver):
         result.together = self._together(result, over_all, entered)
         result.ops += (op for ops in entered.values() for op in ops)
         return result
+
+    def _is_parted(self, root: Group) -> bool:
+        """Whether host code does what it can do with a whole array alone, and nothing else is known to hold it."""
+        if root.blockers or root in self.dropped or self._own(root) is not None:
+            return False
+        return bool(self.kinds_of(root) & ON_ONE_PROCESS - {"output"}) or not self.shown.isdisjoint(
+            self.family_of(root)
+        )
 
     def _op_choice(self, op: Op, layout: Name, over_all: Collection[Group]) -> OpChoice:
         root = op.group.find()

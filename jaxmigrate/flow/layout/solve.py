@@ -35,6 +35,7 @@ class Setup:
 
     `several`: it says that it does. `axis` names the mapped axes that have no name. `own`: all maps are given the
     devices of their process, or `some` devices. `whole` are maps for which objects have one layout for all fields.
+    `alone`: where likely counts, it is taken for one process.
     """
 
     axis: str
@@ -44,6 +45,7 @@ class Setup:
     own: bool = False
     some: SomeDevices | None = None
     whole: frozenset[ast.expr] = frozenset()
+    alone: bool = False
 
 
 class Solver(EqualOutputs):

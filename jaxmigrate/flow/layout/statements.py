@@ -17,6 +17,7 @@ from jaxmigrate.flow.layout import (
     expressions,
     foreign_bases,
     frames,
+    host_arithmetic,
     jaxline,
     loops_that_run,
     named_functions,
@@ -27,7 +28,7 @@ from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Env, Frame
 from jaxmigrate.flow.layout.shape_texts import is_zero
-from jaxmigrate.flow.layout.values import NONE, NOTHING, PLAIN, Abstract, Func, Nothing, Ref, Seq, func, same
+from jaxmigrate.flow.layout.values import NONE, NOTHING, PLAIN, Abstract, Func, Nothing, Numpys, Ref, Seq, func, same
 from jaxmigrate.flow.map_prefilter import MAPS
 from jaxmigrate.program.library import named, starting
 from jaxmigrate.program.syntax import last_name
@@ -191,11 +192,26 @@ def _augmented(it: Interpreter, node: ast.AugAssign, frame: Frame) -> None:
     if isinstance(before, Seq) and isinstance(node.op, ast.Add):
         it.fill(before.box, projections.element(it, value, node, frame), node, frame.module)
         return
+    made = _computed_in_place(it, node, before, value, frame)
+    if made is not None:
+        assignments.assign(it, node.target, made, node, frame)
+        return
     it.block_all(
         [before, value], Stacked.READ_ON_HOST.reason("takes part in arithmetic on the host"), node, frame.module
     )
     if not isinstance(before, Nothing):
         assignments.assign(it, node.target, PLAIN, node, frame)
+
+
+def _computed_in_place(
+    it: Interpreter, node: ast.AugAssign, before: Abstract, value: Abstract, frame: Frame
+) -> Abstract | None:
+    """The new array that `x *= 2` makes of one of JAX's; NumPy changes the array itself, whoever else has it."""
+    if not isinstance(before, Ref) or before.numpys is not Numpys.NO:
+        return None
+    if not isinstance(node.op, host_arithmetic.OPERATORS):
+        return None
+    return host_arithmetic.computed(it, [(before, node.target), (value, node.value)], node, frame)
 
 
 def _branches(it: Interpreter, bodies: Sequence[Sequence[ast.stmt]], node: ast.AST, frame: Frame) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from jaxmigrate.flow.layout import class_index, host_arithmetic, operations
+from jaxmigrate.flow.layout import class_index, host_arithmetic, operations, plain_numbers
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame
 from jaxmigrate.flow.layout.values import Abstract, Nothing, Numpys, Ref, is_tracked
@@ -61,7 +61,7 @@ def _is_whole(index: ast.expr) -> bool:
 
 def _is_number(it: Interpreter, node: ast.expr, owner: Ref, frame: Frame) -> bool:
     """Whether what is put into all elements is one number, or likely to be."""
-    if host_arithmetic.is_number(it, node, frame.module):
+    if plain_numbers.is_number(it, node, frame.module):
         return True
     if it.trust.likely:
         says = f"`{ast.unparse(node)}` is one number"

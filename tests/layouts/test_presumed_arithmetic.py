@@ -1,0 +1,212 @@
+"""Arithmetic of host code on what maps give and take: what is proven of it, and what likely presumes and tells."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.layouts.test_presumed import both, layouts, plan
+
+HEAD = """\
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+from flax.training.common_utils import shard
+
+"""
+SAMPLES = (
+    HEAD
+    + """\
+HEADS = {"one": lambda w, x: jnp.tanh(x * w), "two": lambda w, x: (jnp.tanh(x * w), x)}
+
+
+def sample(w, x):
+    return HEADS[KIND](w, x)
+
+
+p_sample = jax.pmap(sample)
+w = jax_utils.replicate(jnp.sin(jnp.arange(3.0)))
+images = p_sample(w, shard(np.cos(np.arange(48, dtype=np.float32)).reshape(16, 3)))
+images = images / 2 + 0.5
+images = jnp.clip(images, 0, 1)
+images = (images * 255).round().astype("uint8")
+RESULT = np.asarray(images).reshape((16, 3)).tolist()
+"""
+)
+LABELS = (
+    HEAD
+    + """\
+class Dataset:
+    def __init__(self, columns):
+        self.columns: int = COLUMNS
+
+
+def step(w, x, cell):
+    return jax.lax.psum(jnp.sum(jnp.take(w, cell) * x), "i")
+
+
+p_step = jax.pmap(step, axis_name="i")
+
+
+def main(dataset):
+    devices, columns, told = jax.local_device_count(), dataset.columns, []
+    w = jax_utils.replicate(jnp.sin(jnp.arange(64.0)))
+    for i in range(2):
+        row = jnp.array(np.arange(16) % 3 + i).reshape(devices, -1)
+        column = jnp.array(np.arange(16) % 4).reshape(devices, -1)
+        x = jnp.array(np.ones(16, np.float32)).reshape(devices, -1)
+        cell = row * columns + column
+        told.append(float(p_step(w, x, cell)[0]))
+    return told
+
+
+RESULT = main(Dataset(4))
+"""
+)
+TOTALS = (
+    HEAD
+    + """\
+X = np.sin(np.arange(48, dtype=np.float32)).reshape(16, 3)
+
+
+def step(w, x, total, seen):
+    grad = jax.lax.pmean(jax.grad(lambda w: jnp.mean((x @ w) ** 2))(w), "i")
+    return w - 0.1 * grad, total + jnp.linalg.norm(grad), seen + 1
+
+
+p_step = jax.pmap(step, axis_name="i")
+w = jax_utils.replicate(jnp.ones(3))
+total, seen = (jax_utils.replicate(one) for one in (jnp.float32(0), jnp.int32(0)))
+told = []
+for i in range(4):
+    w, total, seen = p_step(w, shard(X + i), total, seen)
+    if i % 2:
+        held = total
+        told.append([float(jax_utils.unreplicate(total)), int(seen[0])])
+        total *= 0
+        seen -= 1
+        told.append([float(held[0]), float(total[0])])
+RESULT = told
+"""
+)
+LAST = (
+    HEAD
+    + """\
+X = np.sin(np.arange(48, dtype=np.float32)).reshape(16, 3)
+p_step = jax.pmap(lambda w, x: (w * 2, jax.lax.pmean(jnp.sum(x * w), "i")), axis_name="i")
+
+
+def main(loader):
+    w = jax_utils.replicate(jnp.ones(3))
+    loss = FIRST
+    for i in OVER:
+        BODY
+    return GIVEN
+
+
+RESULT = main([1, 2])
+"""
+)
+ONE_PROCESS = "the program runs as one process"
+
+
+def last(
+    first: str = 'float("inf")',
+    over: str = "range(3)",
+    body: str = "w, loss = p_step(w, shard(X + i))",
+    given: str = "float(jax_utils.unreplicate(loss))",
+) -> dict[str, str]:
+    text = LAST.replace("FIRST", first).replace("OVER", over).replace("BODY", body).replace("GIVEN", given)
+    return {"main.py": text}
+
+
+def told(found: object) -> set[str]:
+    return {one.says for site in found.sites for one in site.assumed}  # type: ignore[attr-defined]
+
+
+def test_samples_of_a_function_out_of_sight_are_scaled_as_one_array() -> None:
+    files = {"main.py": SAMPLES.replace("KIND", '"one"')}
+    assert layouts(plan(files, "auto")) == (["replicated", "split"], ["stacked"])
+    found = plan(files)
+    assert layouts(found) == (["replicated", "split"], ["split"])
+    assert "`images` is one array, and no tuple or list of arrays" in told(found)
+    before, after = both("samples", files, found)
+    assert (before["error"], after["error"]) == ("", "")
+    assert before["result"] == after["result"]
+
+
+def test_cells_of_rows_and_columns_are_a_batch_for_one_process() -> None:
+    files = {"main.py": LABELS.replace("COLUMNS", "columns")}
+    assert layouts(plan(files, "auto"))[0] == ["replicated", "split", "stacked"]
+    found = plan(files)
+    assert layouts(found)[0] == ["replicated", "split", "split"]
+    assert {ONE_PROCESS, "`columns` is one number"} <= told(found)
+    assert "process_index" not in found.files[0].after
+    before, after = both("cells", files, found)
+    assert (before["error"], after["error"]) == ("", "")
+    assert before["result"] == after["result"]
+
+
+def test_an_array_that_is_annotated_as_a_number_is_refused_by_shape_or_named() -> None:
+    files = {"main.py": LABELS.replace("COLUMNS", "jnp.full((8, 1), columns)")}
+    found = plan(files)
+    before, after = both("cells of an array", files, found)
+    assert before["error"] == ""
+    assert layouts(found)[0][2] == "stacked" or "`columns` is one number" in told(found)
+    assert after["error"] or before["result"] == after["result"]
+
+
+@pytest.mark.parametrize("asks", ["jax.process_index()", "jax.distributed.initialize"])
+def test_a_program_that_asks_for_its_process_is_not_taken_for_one(asks: str) -> None:
+    files = {"main.py": LABELS.replace("COLUMNS", "columns") + f"\nprint({asks})\n"}
+    found = plan(files)
+    assert layouts(found)[0] == ["replicated", "split", "stacked"]
+    assert ONE_PROCESS not in told(found)
+
+
+def test_nothing_is_presumed_of_processes_where_nothing_is_won() -> None:
+    files = {"main.py": LABELS.replace("COLUMNS", "columns").replace("p_step(w, x, cell)", "p_step(w, x, shard(X))")}
+    files["main.py"] = (
+        files["main.py"]
+        .replace("        cell = row * columns + column\n", "")
+        .replace("def main", "X = np.arange(16)\n\n\ndef main")
+    )
+    found = plan(files)
+    assert layouts(found)[0] == ["replicated", "split", "split"]
+    assert ONE_PROCESS not in told(found)
+
+
+def test_sums_that_are_set_back_in_place_are_new_arrays() -> None:
+    files = {"main.py": TOTALS}
+    found = plan(files, "auto")
+    assert layouts(found) == (["replicated", "split", "replicated", "replicated"], ["replicated"] * 3)
+    before, after = both("totals", files, found)
+    assert (before["error"], after["error"]) == ("", "")
+    assert before["result"] == after["result"]
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        last(),
+        last("None", "loader"),
+        last("-1", "loader", given="float(loss[0])"),
+        last("jnp.ones((8, 3))", "enumerate(range(1, 3))", "i = i[0]; w, loss = p_step(w, shard(X + i))"),
+    ],
+)
+def test_what_a_loop_gives_a_name_that_held_no_array(files: dict[str, str]) -> None:
+    assert layouts(plan(files, "auto"))[1] == ["replicated", "replicated"]
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        last("jnp.ones((8, 3))", "loader"),
+        last("jnp.ones((8, 3))", "range(len(loader))"),
+        last("jnp.ones((8, 3))", "range(0)"),
+        last("jnp.ones((8, 3))", body="if i > len(loader): break\n        w, loss = p_step(w, shard(X + i))"),
+        last("None; loss = jnp.ones((8, 3))", "loader"),
+    ],
+)
+def test_what_may_hold_an_array_of_before_the_loop(files: dict[str, str]) -> None:
+    assert layouts(plan(files, "auto"))[1] == ["replicated", "stacked"]
