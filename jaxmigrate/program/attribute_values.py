@@ -35,6 +35,8 @@ OF_THE_CLASS = (External("typing.ClassVar"),)
 OPTIONS = ("argparse.", "absl.flags.")  # what options are read into is no object of the project
 SPECIAL = "__"
 GIVING_MODULES = ("modules", "import_module")
+MAKE_CLASSES = ("type", "setattr")
+OF_A_CLASS = ("name", "bases", "entries")  # what `type` is given to make one; `setattr` takes as many
 DEEPEST = 12  # owners that are attributes of what others are attributes of
 
 
@@ -152,7 +154,7 @@ class AttributeValues:
         if name.startswith(SPECIAL):
             return False
         cls = owner.cls if isinstance(owner, Instance) else owner
-        if any(map(self._has_own_metaclass, self.resolver.lineage(cls))):
+        if any(map(self._is_made_otherwise, self.resolver.lineage(cls))):
             return True
         if isinstance(owner, Instance):
             for one in self.resolver.lineage(cls):
@@ -162,10 +164,14 @@ class AttributeValues:
         own = [place for place in self._stores_of(name) if self._concerns(place, owner) is not None]
         return bool(places) and not self._is_set_later(own, places)
 
-    def _has_own_metaclass(self, cls: Class) -> bool:
-        """Whether a class is made by code of the project, which may change what stands in it."""
+    def _is_made_otherwise(self, cls: Class) -> bool:
+        """Whether code of the project makes a class, or another in its place, and so may change what stands in it."""
         makers = (one.value for one in cls.node.keywords if one.arg == "metaclass")
-        return any(not isinstance(v, External) for one in makers for v in self.resolver.values(one, cls.module))
+        if any(not isinstance(v, External) for one in makers for v in self.resolver.values(one, cls.module)):
+            return True
+        decorators = (one.func if isinstance(one, ast.Call) else one for one in cls.node.decorator_list)
+        called = (v for one in decorators for v in self.resolver.values(one, cls.module))
+        return any(isinstance(v, Function) and _changes_classes(v) for v in called)
 
     def _is_set_later(self, own: list[Store], places: list[Store]) -> bool:
         """Whether an attribute is set by constructors alone, each time below all that may set any in constructors.
@@ -355,6 +361,16 @@ class AttributeValues:
             owners = self.resolver.name_values(target.id, attribute.scope, cls.module)
             if any(isinstance(one, Instance) and one.cls == cls for one in owners):
                 yield from self.resolver.values(attribute.value, cls.module)
+
+
+def _changes_classes(function: Function) -> bool:
+    """Whether a function makes a class, or sets attributes of something."""
+    for node in ast.walk(function.node):
+        if isinstance(node, ast.ClassDef) or (isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)):
+            return True
+        if isinstance(node, ast.Call) and last_name(node.func) in MAKE_CLASSES and len(node.args) == len(OF_A_CLASS):
+            return True
+    return False
 
 
 def _class_of(place: Store) -> Class | None:

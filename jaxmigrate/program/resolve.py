@@ -182,7 +182,7 @@ class Resolver:
         if isinstance(node, ast.Name):
             bindings = self.bindings(node.id, module.table.scope_of[node])
             value = bindings[0].value if len(bindings) == 1 and bindings[0].kind == "assign" else None
-            if value is None or bindings[0].path:
+            if value is None or bindings[0].path or self.attributes.of_variable(bindings, node.id, module):
                 return None
             node = value
         if isinstance(node, ast.BinOp) and node not in self._put_together:
@@ -197,7 +197,8 @@ class Resolver:
         if isinstance(node, ast.Name):
             bindings = self.bindings_at(node, module)
             if len(bindings) == 1 and bindings[0].kind == "assign" and bindings[0].value is not None:
-                return node if bindings[0].path else bindings[0].value
+                set_by_name = self.attributes.of_variable(bindings, node.id, module)
+                return node if bindings[0].path or set_by_name else bindings[0].value
         return node
 
     def _bindings_of(self, name: ast.Name, module: Module) -> list[Binding]:

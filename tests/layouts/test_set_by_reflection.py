@@ -102,6 +102,13 @@ WAYS = {
         ),
         "t.k",
     ),
+    "class decorator": (
+        (
+            "def changed(cls):\n    class New(cls):\n        def __init__(self):\n            self.k = B\n\n"
+            "    return New\n\n\n@changed\nclass T:\n    def __init__(self):\n        self.k = A\n\n\nt = T()\n"
+        ),
+        "t.k",
+    ),
     "replaced in a named tuple": (
         (
             "import typing\n\n\nclass T(typing.NamedTuple):\n    k: object = A\n\n    def get(self):\n"
@@ -135,6 +142,13 @@ KEPT = {
     ),
     "of another class": (
         "class Other:\n    def __init__(self, **given):\n        vars(self).update(given)\n\n\no = Other(j=B)\n" + MADE,
+        "t.k",
+    ),
+    "registered": (
+        (
+            "REGISTER = {}\n\n\ndef register(cls):\n    REGISTER[cls.__name__] = cls\n    return cls\n\n\n@register\n"
+            + MADE
+        ),
         "t.k",
     ),
     "options": (
@@ -184,6 +198,15 @@ def test_the_object_of_a_bound_method_is_that_object() -> None:
     before, after = both(given, plan(given, "auto"))
     assert before["error"] == ""
     assert (before["error"], before["result"]) == (after["error"], after["result"])
+
+
+@pytest.mark.parametrize("set_otherwise", ["importlib.import_module(__name__).D = ", "globals()['D'] = "])
+def test_a_list_of_devices_may_be_another(set_otherwise: str) -> None:
+    text = program(("import importlib\n\nD = jax.local_devices()\n" + set_otherwise + "D[:4]\n", "shard"), "prepare")
+    text = text.partition("\nw = jax_utils")[0]
+    text += "\nw = jax_utils.replicate(jnp.ones(2), devices=D)\nw = step(w, X.reshape((len(D), -1, 3)))\n"
+    site = plan({"main.py": text + "RESULT = np.asarray(w).tolist()\n"}, "auto").sites[0]
+    assert [one.layout for one in site.arguments] == ["stacked", "stacked"]
 
 
 @pytest.mark.parametrize("way", KEPT)

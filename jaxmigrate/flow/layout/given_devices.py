@@ -87,6 +87,7 @@ class GivenDevices:
         found = self.resolver.bindings_at(node, module)
         values = [b.value for b in found if b.kind == "assign" and not b.path and b.value is not None]
         whole = bool(found) and len(values) == len(found)
+        whole = whole and not self.resolver.attributes.of_variable(found, node.id, module)
         return whole and all(map(holds, values)) and not device_lists.may_change(node.id, self.resolver)
 
     def _copied(self, node: ast.expr, module: Module) -> ast.expr | None:

@@ -93,7 +93,10 @@ def _of_name(node: ast.Name, module: Module, resolver: Resolver, depth: int) -> 
         written = callers_of(resolver).written(value) or ()
         found = {named(one, where, resolver, depth - 1) for one, where in written}
     else:
-        found = {_of_binding(one, module, resolver, depth) for one in resolver.bindings_at(node, module)}
+        bindings = resolver.bindings_at(node, module)
+        if resolver.attributes.of_variable(bindings, node.id, module):
+            return None
+        found = {_of_binding(one, module, resolver, depth) for one in bindings}
     return found.pop() if len(found) == 1 and not _may_change(node.id, resolver) else None
 
 
