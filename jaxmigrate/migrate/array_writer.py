@@ -22,12 +22,14 @@ from jaxmigrate.migrate import placing, size_texts
 from jaxmigrate.migrate.axis_names import AxisNames
 from jaxmigrate.migrate.keys import key_fields
 from jaxmigrate.migrate.names import FileNames
+from jaxmigrate.migrate.read_alone import is_read_alone
 from jaxmigrate.migrate.read_only import is_only_read, is_read_at_once, mapped_once
 from jaxmigrate.migrate.sharing import Shared
 from jaxmigrate.migrate.specs import display
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.operations import (
     After,
+    Before,
     Code,
     DropIndex,
     DropStatement,
@@ -415,6 +417,10 @@ class ArrayWriter:
             statement, name = self.module.table.statement_of(node), self.module.segment(node)
             assert statement is not None
             return After(statement, self._code(f"{name} = {text.replace('$itself', name)}"))
+        if isinstance(node, ast.Name) and ".tree.map(" in text and is_read_alone(node, self.module):
+            statement = self.module.table.statement_of(node)
+            assert statement is not None
+            return Before(statement, self._code(f"{node.id} = {text.replace('$itself', node.id)}"))
         return Replace(choice.op.node, self._code(text))
 
     def _entered(self, choice: OpChoice) -> str:

@@ -158,6 +158,34 @@ def test_what_one_function_joins_gives_the_same_empty_too_and_raises_where_rows_
     assert "cannot reshape" in str(out["fewer"]["error"])
 
 
+ALONE = {  # how a batch reaches a map, and whether a statement before it can lay it out
+    "for batch in batches:\n    params, loss = p_step(params, batch)": True,
+    "while len(losses) < 3:\n    batch = next(batches)\n    params, loss = p_step(params, batch)\n"
+    "    losses.append(loss)": True,
+    "while True:\n    batch = next(batches, None)\n    if batch is None:\n        break\n"
+    "    params, loss = p_step(params, batch)": False,
+    "batch = next(batches)\nparams, loss = p_step(params, batch)": True,
+    "batch = next(batches)\nfor _ in range(3):\n    params, loss = p_step(params, batch)": False,
+    "for batch in batches:\n    params, loss = p_step(params, batch)\n    losses.append(len(batch))": False,
+    "for batch in batches:\n    size = lambda: len(batch)\n    params, loss = p_step(params, batch)\n"
+    "    losses.append(size())": False,
+    "for batch in batches:\n    params, loss = p_step(params, batch) if losses else p_step(params, batch)": False,
+    "for batch in batches:\n    for _ in range(2):\n        params, loss = p_step(params, batch)": False,
+}
+
+
+@pytest.mark.parametrize("use", ALONE)
+def test_a_batch_that_nothing_else_reads_is_laid_out_by_a_statement_of_its_own(use: str) -> None:
+    body = "params = source.MAKERS['params']()\nlosses = []\n" + use + "\nreturn params, losses"
+    lines = "".join(f"    {line}\n" for line in body.split("\n"))
+    main = MAIN[: MAIN.index("params = source")] + f"def main(batches):\n{lines}\nmain(source.MAKERS['batches'](3))\n"
+    found = plan({"main.py": main, "source.py": SOURCE})
+    text = found.files[0].after
+    assert layouts(found)[0][1] == "split"
+    assert ("batch = shard(" in text) is ALONE[use]
+    assert ("loss = p_step(params, batch)\n" in text) is ALONE[use]
+
+
 FEWER = """\
 import jax
 import jax.numpy as jnp
