@@ -12,23 +12,59 @@ from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode
-from jaxmigrate.program.syntax import calls_of
+from jaxmigrate.program.syntax import calls_of, last_name
 from jaxmigrate.program.values import External, Function
 
 RUNNERS = named("runs-main")
+CLOCKS = named("clock") - {"datetime.datetime.now"}
+CLOCK_NAMES = frozenset(name.rpartition(".")[2] for name in CLOCKS)
+SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
-def eager_calls(module: Module, resolver: Resolver) -> Iterator[ast.Call]:
-    """The calls of a module that certainly run outside every transformation."""
-    pending = [call for call in module.table.calls if is_top_level(call, module)]
-    seen: set[FunctionNode] = set()
+def eager_calls(module: Module, resolver: Resolver) -> dict[ast.Call, bool]:
+    """The calls of a module that certainly run outside every transformation, and whether they do more than once.
+
+    Those of a loop do, and those of which the time is taken.
+    """
+    found: dict[ast.Call, bool] = {}
+    started: dict[FunctionNode, bool] = {}
+    pending = [(call, False) for call in module.table.calls if is_top_level(call, module)]
     while pending:
-        call = pending.pop(0)
-        yield call
+        call, again = pending.pop(0)
+        again = again or _is_in_loop(call, module) or _is_timed(call, module, resolver)
+        found[call] = again or found.get(call, False)
         for value in _called(call, module, resolver):
-            if value.module is module and value.node not in seen:
-                seen.add(value.node)
-                pending += calls_of(value.node)
+            if value.module is module and (value.node not in started or (again and not started[value.node])):
+                started[value.node] = again
+                pending += ((one, again) for one in calls_of(value.node))
+    return found
+
+
+def _is_in_loop(node: ast.AST, module: Module) -> bool:
+    """Whether a loop or a comprehension of the same function runs an expression in each of its rounds."""
+    parents = module.table.parents
+    while (above := parents.get(node)) is not None and not isinstance(above, SCOPES):
+        match above:
+            case ast.For(body=body) | ast.AsyncFor(body=body) if node in body:
+                return True
+            case ast.While(test=test, body=body) if node is test or node in body:
+                return True
+            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+                if node is not above.generators[0]:
+                    return True
+        node = above
+    return False
+
+
+def _is_timed(call: ast.Call, module: Module, resolver: Resolver) -> bool:
+    """Whether the function or script that a call stands in reads a clock; cells of a notebook do not count."""
+    around = module.table.function_of(call)
+    if not any(name in module.text for name in CLOCK_NAMES) or (around is None and module.path.suffix == ".ipynb"):
+        return False
+    calls = calls_of(around) if around is not None else (c for c in module.table.calls if is_top_level(c, module))
+    clocks = [one for one in calls if last_name(one.func) in CLOCK_NAMES]
+    values = (resolver.value(one.func, module) for one in clocks)
+    return any(isinstance(one, External) and one.name in CLOCKS for one in values)
 
 
 def is_top_level(node: ast.AST, module: Module) -> bool:

@@ -7,6 +7,7 @@ collective runs. What the way from the map to the collective says of a condition
 from __future__ import annotations
 
 import ast
+import re
 
 from jaxmigrate.flow.axes import AxisUse
 from jaxmigrate.flow.truth import truth
@@ -18,6 +19,13 @@ from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Constant, Parameter, Values
 
 _DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+_EXPECTED = re.compile(
+    r"(caught|raise|fail|error).{0,40}\bas expected|\bexpect(s|ed|ing)?:? (an? )?(\w+ )?(error|exception|failure)|"
+    r"\bexpect\w* (this |it )?to (fail|raise)|\b(error|exception)s? (is |are |was )?expected|"
+    r"\b(should|must) (fail|raise|error)|on purpose|intentional|deliberate",
+    re.IGNORECASE,
+)
+_SHOWN, _ABOVE = 3, 2  # statements that are tried, and lines above that may say so
 
 
 def is_guarded(use: AxisUse, resolver: Resolver) -> bool:
@@ -79,15 +87,27 @@ def is_expected_to_fail(use: AxisUse) -> bool:
 
 
 def is_within_raises(node: ast.AST, module: Module) -> bool:
-    """Whether a test says that what stands here raises."""
-    parent = module.table.parents.get(node)
+    """Whether a test says that what stands here raises, or a text that shows errors does."""
+    parent, inside = module.table.parents.get(node), True
     while parent is not None:
+        inside &= not isinstance(parent, _DEFINITIONS)
+        if inside and isinstance(parent, ast.Try) and node in parent.body and _shows_an_error(parent, module):
+            return True
         if isinstance(parent, ast.With) and any(_names_raises(item.context_expr) for item in parent.items):
             return True
         if isinstance(parent, ast.Call) and len(parent.args) > 1 and _names_raises(parent):
             return True  # `assertRaises(ValueError, f, x)`
-        parent = module.table.parents.get(parent)
+        node, parent = parent, module.table.parents.get(parent)
     return False
+
+
+def _shows_an_error(block: ast.Try, module: Module) -> bool:
+    """Whether a few statements are tried because they raise, as the words around them say, and that is printed."""
+    if len(block.body) > _SHOWN or any(isinstance(one, ast.Raise) for h in block.handlers for one in ast.walk(h)):
+        return False
+    printed = any(isinstance(one, ast.Call) for h in block.handlers for one in ast.walk(h))
+    text = "\n".join(module.lines[max(block.lineno - 1 - _ABOVE, 0) : block.end_lineno])
+    return printed and _EXPECTED.search(text) is not None
 
 
 def _names_raises(context: ast.expr) -> bool:

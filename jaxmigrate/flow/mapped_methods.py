@@ -33,13 +33,13 @@ class MappedMethods:
         if not isinstance(call.func, ast.Attribute) or call.func.attr not in self._owners:
             return False
         owners = self._owners[call.func.attr] if function is None else [_owner(function)]
-        return any(cls is not None and self._is_of(call.func.value, module, cls) for cls in owners)
+        return any(cls is not None and self.is_of(call.func.value, module, cls) for cls in owners)
 
     def names(self, function: Function) -> str | None:
         """The name of the method that a function is; None where it is none."""
         return None if isinstance(function.node, ast.Lambda) or _owner(function) is None else function.node.name
 
-    def _is_of(self, node: ast.expr, module: Module, cls: Class) -> bool:
+    def is_of(self, node: ast.expr, module: Module, cls: Class) -> bool:
         """Whether one of the assignments of a variable or an attribute makes an object of a class."""
         match node:
             case ast.Name(id=name):

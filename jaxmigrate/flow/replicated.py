@@ -29,7 +29,7 @@ from jaxmigrate.program.scopes import Binding, FunctionNode, Scope, defaults_of,
 from jaxmigrate.program.syntax import by_last_name, calls_of, last_name
 from jaxmigrate.program.trees import ANY_TREE_MAPS
 from jaxmigrate.program.trust import Trust
-from jaxmigrate.program.values import Application, External, Function, ModuleValue, Parameter, Value, Values
+from jaxmigrate.program.values import Application, Class, External, Function, ModuleValue, Parameter, Value, Values
 from jaxmigrate.program.words import MAPS
 from jaxmigrate.records import made, record, replace
 
@@ -167,8 +167,29 @@ class Replicated:
             yield call.node, call.module
             around = call.module.table.parents.get(call.node)
             within = self._function_around(call.node, call.module) if isinstance(around, ast.Return) else None
-            if isinstance(within, ast.FunctionDef):
-                yield from self._named_calls(within)
+            if isinstance(within, ast.FunctionDef) and len(returned_by(within)) == 1:
+                yield from self._calls_of_function(within, call.module)
+
+    def _calls_of_function(self, function: ast.FunctionDef, home: Module) -> Iterator[tuple[ast.Call, Module]]:
+        """The calls that certainly are of a function: a method's name alone says nothing of another object's."""
+        above = home.table.own_scope[function].parent
+        cls = Class(home, above.node) if above is not None and isinstance(above.node, ast.ClassDef) else None
+        for call, module in self._named_calls(function):
+            values = self.resolver.values(call.func, module)
+            receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
+            if any(self._is_made_of(one, function) for one in values) or (
+                cls is not None and receiver is not None and self.methods.is_of(receiver, module, cls)
+            ):
+                yield call, module
+
+    def _is_made_of(self, value: Value, function: ast.FunctionDef) -> bool:
+        """Whether a value is a function, or what `jit` or another decorator makes of it."""
+        while isinstance(value, Application) and value.arguments:
+            inner = self.resolver.argument_values(value.arguments[0])
+            if len(inner) != 1:
+                return False
+            value = inner[0]
+        return isinstance(value, Function) and value.node is function
 
     @staticmethod
     def _function_around(node: ast.AST, module: Module) -> ast.AST | None:

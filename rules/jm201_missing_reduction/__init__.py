@@ -10,6 +10,7 @@ from jaxmigrate.rules.jm101_unbound_axis import is_unbound
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import shown
 from jaxmigrate.flow.axis_symbols import has_symbols
+from jaxmigrate.flow.expected import is_expected_to_raise
 from jaxmigrate.flow.facts import AXES, Facts, Place
 from jaxmigrate.flow.readings import DeviceMap, arguments, is_checked, is_unchecked, unreduced_outputs
 from jaxmigrate.flow.specs import varies
@@ -39,6 +40,8 @@ def check(facts: Facts) -> Iterator[Finding]:
         unchecked = is_unchecked(found, facts.resolver)  # else JAX sums gradients of what is equal everywhere
         wrong = _differs if unchecked else varies
         for module, node, which in unreduced_outputs(found, reading, facts.resolver, wrong):
+            if not unchecked and is_expected_to_raise(node, module):
+                continue
             what = "device 0's value is returned" if unchecked else "JAX refuses it"
             message = f"{which} varies over {AXES} but is declared replicated; {what}"
             yield Place(module, node, message)

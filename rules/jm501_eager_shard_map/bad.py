@@ -20,7 +20,8 @@ def main():
     mesh = Mesh(jax.devices(), ("i",))
     step = jax.shard_map(update, mesh=mesh, in_specs=(P(), P("i")), out_specs=P())
     weights, x = jnp.ones((64, 64)), jnp.arange(8.0)
-    weights = step(weights, x)  # JM501
+    for _ in range(3):
+        weights = step(weights, x)  # JM501
     if seconds(step, weights, x) > 10 * seconds(jax.jit(step), weights, x):
         print("eager is more than ten times slower")
 

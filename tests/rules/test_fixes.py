@@ -215,7 +215,8 @@ def double(x):
     return 2 * x
 
 
-RESULT = double(jnp.arange(8.0))
+for _ in range(2):
+    RESULT = double(jnp.arange(8.0))
 """,
         "@partial",
         "@jax.jit\n@partial",

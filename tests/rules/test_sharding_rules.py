@@ -39,15 +39,32 @@ def g(x):
 """
 
 
+ONCE = "f = jax.shard_map(lambda x: x, mesh=m, in_specs=P(), out_specs=P())\n"
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("f = jax.shard_map(lambda x: x, mesh=m, in_specs=P(), out_specs=P())\nf(1.0)", ["JM501"]),
-        ("f = jax.shard_map(lambda x: x, mesh=m, in_specs=P(), out_specs=P())\njax.jit(f)(1.0)", []),
+        (f"{ONCE}for x in xs: f(x)", ["JM501"]),
+        (f"{ONCE}print([f(x) for x in xs])", ["JM501"]),
+        (f"{ONCE}f(1.0)", []),  # once
+        (f"{ONCE}for x in f(1.0): print(x)", []),
+        (f"{ONCE}f(1.0)\nwhile f(2.0).any(): pass", ["JM501", "JM501"]),
+        (
+            f"{ONCE}import time\ndef run():\n    t = time.time()\n    f(1.0)\n    print(time.time() - t)\nrun()",
+            ["JM501"],
+        ),
+        (f"{ONCE}import time\ndef run():\n    f(1.0)\ndef wait(): time.time()\nrun()\nwait()", []),
+        (f"{ONCE}def run(x): return f(x)\ndef main():\n    run(1.0)\n    for x in xs: run(x)\nmain()", ["JM501"]),
+        (f"{ONCE}def run(x): return f(x)\ndef main(): run(1.0)\nmain()", []),
+        (f"{ONCE}jax.jit(f)(1.0)", []),
         ("def g(x):\n    return jax.shard_map(lambda x: x, mesh=m, in_specs=P(), out_specs=P())(x)", []),
-        (MAPPED_WITHIN + "def main(argv): g(argv)\nfrom absl import app\napp.run(main)", ["JM501"]),
+        (MAPPED_WITHIN + "def main(argv):\n    for x in argv: g(x)\nfrom absl import app\napp.run(main)", ["JM501"]),
         ("@jax.jit" + MAPPED_WITHIN + "g(1.0)", []),
-        ("@partial(jax.shard_map, mesh=m, in_specs=P(), out_specs=P())\ndef f(x): return x\nf(1.0)", ["JM501"]),
+        (
+            "@partial(jax.shard_map, mesh=m, in_specs=P(), out_specs=P())\ndef f(x): return x\nfor x in xs: f(x)",
+            ["JM501"],
+        ),
     ],
 )
 def test_eager_calls(text: str, expected: list[str]) -> None:
