@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import partial
 from typing import NamedTuple
 
+from jaxmigrate.flow.counts import taken
 from jaxmigrate.flow.deleted.engine import uses_of_deleted
 from jaxmigrate.flow.deleted.run import Given
 from jaxmigrate.flow.factories import is_chosen
@@ -131,7 +132,7 @@ def _donated(
     if len(made) == 1 and isinstance(made[0], Partial) and not any(one.keyword for one in made[0].arguments):
         bound, made = len(made[0].arguments), [made[0].callee]  # what `partial(step, config)` gives comes first
     made = [_chosen(unwrapped(one, resolver), one, resolver) if isinstance(one, Application) else one for one in made]
-    for value in made[:1]:
+    for value in made[:1] if not _takes_fewer(made, len(call.args) + bound, resolver) else ():
         if not isinstance(value, Application) or not isinstance(value.callee, External):
             return
         if value.callee.name not in JITS | PMAPS or not all(_donates_alike(one, value, resolver) for one in made[1:]):
@@ -150,6 +151,14 @@ def _donated(
                 if known or _is_rebuilt(value, given, module, resolver):
                     of_pmap = value.callee.name in PMAPS
                     yield Donated(given, name, of_pmap, of_pmap or _places(value, resolver))
+
+
+def _takes_fewer(made: Sequence[Value], given: int, resolver: Resolver) -> bool:
+    """Whether a compiled function in sight takes fewer arguments than a call passes: it raises, and donates nothing."""
+    value = made[0] if len(made) == 1 else None
+    mapped = argument(value.arguments, 0, "fun", "f") if isinstance(value, Application) else None
+    counts = [taken(one) for one in resolver.argument_values(mapped)] if mapped is not None else []
+    return bool(counts) and all(one is not None and one[1] < given for one in counts)
 
 
 def _chosen(made: Application, asked: Application, resolver: Resolver) -> Application:

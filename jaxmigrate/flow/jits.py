@@ -73,7 +73,7 @@ _STATIC = ("static_argnums", "static_argnames")
 def sharded_jits(facts: Facts) -> Iterator[Jitted]:
     """Every jit with shardings of a function in sight."""
     for made in made_with_shardings(facts):
-        yield from _jitted(made, facts.resolver)
+        yield from jitted(made, facts.resolver)
 
 
 def made_with_shardings(facts: Facts) -> Iterator[Application]:
@@ -152,7 +152,7 @@ def _written(one: Argument, resolver: Resolver) -> list[Argument] | None:
     return None if found is None else [Argument(one.keyword, expression, home) for expression, home in found]
 
 
-def _jitted(made: Application, resolver: Resolver) -> Iterator[Jitted]:
+def jitted(made: Application, resolver: Resolver) -> Iterator[Jitted]:
     """A jit of a function, or of each that it may be given."""
     if not isinstance(made.callee, External) or made.callee.name not in JITS:
         return

@@ -18,6 +18,7 @@ from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.process_texts import texts_beside
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Binding, positional_names
 from jaxmigrate.program.syntax import last_name
@@ -53,7 +54,8 @@ def keys_alike(modules: Iterable[Module], resolver: Resolver) -> Iterator[Alike]
     """The splits of what all processes have, in a program of several."""
     given = [m for m in modules if any(w in m.text for w in LOCAL) and not m.is_test and not m.cells]
     given = [module for module in given if is_of_several(module, resolver)]
-    if not given or any(OWN_INDEX.search(module.text) for module in resolver.project.program):
+    given = [one for one in given if not any(OWN_INDEX.search(text) for text in texts_beside(one, resolver))]
+    if not given:
         return
     keys = _Keys(resolver)
     told: set[ast.expr] = set()  # one seed, one finding

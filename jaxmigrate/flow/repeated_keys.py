@@ -14,6 +14,7 @@ from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.layout.idioms import BROADCASTS, REPLICATES, STACKS, TILES
 from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.process_texts import texts_beside
 from jaxmigrate.program.syntax import last_name
 
 REPEATING = frozenset(name.rpartition(".")[2] for name in (*REPLICATES, *BROADCASTS, *STACKS, *TILES))
@@ -34,12 +35,14 @@ def keys_repeated(facts: Facts) -> Iterator[tuple[Module, ast.Call]]:
         for module, call in facts.calls(*sorted(REPEATING))
         if not module.is_test and call.args and (key := _key(call.args[0])) is not None
     ]
-    if not candidates or any(TELLS_APART.search(module.text) for module in facts.resolver.project.program):
+    if not candidates:
         return
     steps = (found for found in facts.all_maps if not isinstance(found.function.node, ast.Lambda))
     read = (found for found in steps if not _only_splits(found) and not _makes_data(found))
     mapped = {call for found in read for call, _ in facts.calls_of(found)}
     for module, call, key in candidates:
+        if any(TELLS_APART.search(text) for text in texts_beside(module, facts.resolver)):
+            continue
         given = set() if _is_for_data(call, module) else mapped
         if not _is_own(key, call, module, given) or not facts.repeats_one(call, module):
             continue
@@ -108,6 +111,8 @@ def _is_own(key: str, call: ast.Call, module: Module, mapped: Collection[ast.Cal
     held = names - {key} or names  # the repeated ones; by the key itself anything may be made
     within = module.table.function_of(call)
     uses = [one for name in held for one in module.table.named.get(name, ()) if _is_seen(one, within, module)]
+    if isinstance(node, ast.Assign) and not any(isinstance(getattr(one, "ctx", None), ast.Load) for one in uses):
+        return False  # nothing draws by it
     return not any(_is_read_elsewhere(one, module, mapped) for one in uses)
 
 

@@ -230,11 +230,7 @@ class Resolver:
         self._active.add(key)
         try:
             found = distinct(
-                [
-                    *(v for binding in bindings for v in self.binding_values(binding, module)),
-                    *(v for one in self._homes_below(name, bindings, module) for v in self._of_module(name, one)),
-                    *self.attributes.of_variable(bindings, name, module),
-                ]
+                [v for home, own in self._homes_below(name, bindings, module) for v in self._bound_to(name, own, home)]
             )
         finally:
             self._active.discard(key)
@@ -297,14 +293,30 @@ class Resolver:
                 return (External(canonical(f"{node.module}.{name}")),)
         return distinct(found) if found else (External(f"builtins.{name}"),)
 
-    def _homes_below(self, name: str, bindings: list[Binding], module: Module) -> list[Module]:
-        """The modules whose name a star import below all bindings of a module's name puts in the place of these."""
-        if not module.table.star_imports or any(binding.scope is not module.table.root for binding in bindings):
-            return []
-        last = max((getattr(binding.node, "lineno", 0) for binding in bindings), default=0)
-        below = [source for node, source in stars(self.project, module) if node.lineno > last]
-        sources = [source for source in below if source is not None and source is not module]
-        return [home for source in sources for home in star_homes(self.project, source, name)]
+    def _bound_to(self, name: str, bindings: list[Binding], module: Module) -> Iterator[Value]:
+        for binding in bindings:
+            yield from self.binding_values(binding, module)
+        yield from self.attributes.of_variable(bindings, name, module)
+
+    def _homes_below(self, name: str, bindings: list[Binding], module: Module) -> list[tuple[Module, list[Binding]]]:
+        """A module with its bindings of a name, and those that a star import below all of them puts in their place.
+
+        Modules may import one another so: each counts once.
+        """
+        found = [(module, bindings)]
+        if any(binding.scope is not module.table.root for binding in bindings):
+            return found
+        seen = {module}
+        for home, own in found:
+            if home.table.star_imports:
+                last = max((getattr(binding.node, "lineno", 0) for binding in own), default=0)
+                below = [source for node, source in stars(self.project, home) if node.lineno > last]
+                sources = [source for source in below if source is not None and source not in seen]
+                homes = dict.fromkeys(one for source in sources for one in star_homes(self.project, source, name))
+                news = [one for one in homes if one not in seen]
+                seen |= {*news}
+                found += [(one, one.table.root.bindings[name]) for one in news]
+        return found
 
     def _of_module(self, name: str, module: Module) -> Values:
         return self.name_values(name, module.table.root, module)

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from jaxmigrate.findings import Finding
+from jaxmigrate.flow.call_counts import miscounted
 from jaxmigrate.flow.counts import entries, keys, results, taken
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.jits import sharded_jits
@@ -33,6 +34,8 @@ def check(facts: Facts) -> Iterator[Finding]:
                 told.add((finding.path, finding.line))
                 yield finding
     yield from dict.fromkeys(_of_jits(facts))
+    for module, call, message in miscounted(facts):
+        yield from facts.finding(module, call, CODE, message)
     yield from _of_vmaps(facts)
 
 

@@ -1,0 +1,46 @@
+"""Calls of what jit makes with `in_shardings`, with more or fewer arguments than these are for, or with keywords."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from jaxmigrate.flow.counts import entries, taken
+from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.jits import Jitted, jitted
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.values import Application
+from jaxmigrate.terminal import plural
+
+
+def miscounted(facts: Facts) -> Iterator[tuple[Module, ast.Call, str]]:
+    """Each such call in the module of the jit, and what is wrong with it; the jit itself fits its function."""
+    for module in facts.modules:
+        if module.is_test or "in_shardings" not in module.text:
+            continue
+        for call in module.table.calls:
+            if any(isinstance(one, ast.Starred) for one in call.args) or any(k.arg is None for k in call.keywords):
+                continue
+            values = facts.resolver.values(call.func, module)
+            made = values[0] if len(values) == 1 else None
+            found = [*jitted(made, facts.resolver)] if isinstance(made, Application) else []
+            told = _told(call, found[0], facts) if len(found) == 1 else None
+            if told is not None:
+                yield module, call, told
+
+
+def _told(call: ast.Call, found: Jitted, facts: Facts) -> str | None:
+    given, counts, dynamic = found.keyword("in_shardings"), taken(found.value), found.parameters(facts.resolver)
+    if given is None or given.expression is None or counts is None or dynamic is None:
+        return None
+    count = entries(given.expression, given.module, facts.resolver)
+    static = found.static(facts.resolver)
+    if count is None or static is None or not counts[0] - static <= count <= counts[1] - static:
+        return None  # which is told of the jit
+    names = found.function.passed_names() if found.value is found.function else dynamic
+    passed = len(call.args) - sum(name not in dynamic for name in names[: len(call.args)])
+    if call.keywords:
+        return "jit takes no keyword arguments beside in_shardings: pass them by position"
+    if passed == count:
+        return None
+    return f"in_shardings is for {plural(count, 'argument')}, but {passed} {'are' if passed != 1 else 'is'} given"
