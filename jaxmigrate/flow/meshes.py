@@ -71,6 +71,16 @@ def ordered_names(names: Argument, resolver: Resolver) -> tuple[str, ...] | None
     return value if isinstance(value, tuple) and all(isinstance(name, str) for name in value) else None
 
 
+def has_nameless(mesh: MeshCall, resolver: Resolver) -> bool:
+    """Whether a mesh gets None for the name of an axis."""
+    value = resolver.value(mesh.call, mesh.module)
+    names = argument(value.arguments, 1, "axis_names") if isinstance(value, Application) else None
+    listed = resolver.container(names.expression, names.module) if names is not None and names.expression else None
+    if listed is None or not isinstance(listed[0], ast.Tuple | ast.List):
+        return False
+    return any(resolver.values(one, listed[1]) == (Constant(None),) for one in listed[0].elts)
+
+
 def fixed_size(node: ast.expr, module: Module, resolver: Resolver) -> int | None:
     """The number of devices that a shape asks for, where every number in it is written down and is not -1."""
     elements = node.elts if isinstance(node, ast.Tuple | ast.List) else [node]

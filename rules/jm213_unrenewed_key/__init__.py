@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import Step
 from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.fixed_keys import fixed_keys
 from jaxmigrate.flow.stale_keys import drawn_again, unrenewed, unreplaced, yielded
 
 CODE = "JM213"
@@ -37,6 +38,15 @@ def check(facts: Facts) -> Iterator[Finding]:
             )
             way = (Step(left.draw.module, left.draw.node, "drawn from here"),)
             yield from facts.finding(left.module, left.call, CODE, f"{message}a new one, or fold the step into it", way)
+    for fixed in fixed_keys(facts):
+        if fixed.node not in reported:
+            reported.add(fixed.node)
+            message = (
+                "each step draws the same random numbers, on every device: "
+                f"{fixed.module.segment(fixed.node)} is a fixed key; "
+            )
+            advice = "pass the step a key that is split for it and for each device"
+            yield from facts.finding(fixed.module, fixed.node, CODE, f"{message}{advice}")
     for again in drawn_again(facts):
         if again.loop == "scan":
             message = "each step of the loop draws the same random numbers: its key comes from outside; "
