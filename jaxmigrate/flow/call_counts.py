@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from jaxmigrate.flow.counts import entries, taken
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.jits import Jitted, jitted
+from jaxmigrate.program.functions import is_static
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.values import Application
+from jaxmigrate.program.values import Application, Class
 from jaxmigrate.terminal import plural
 
 
@@ -24,12 +25,12 @@ def miscounted(facts: Facts) -> Iterator[tuple[Module, ast.Call, str]]:
             values = facts.resolver.values(call.func, module)
             made = values[0] if len(values) == 1 else None
             found = [*jitted(made, facts.resolver)] if isinstance(made, Application) else []
-            told = _told(call, found[0], facts) if len(found) == 1 else None
+            told = _told(call, module, found[0], facts) if len(found) == 1 else None
             if told is not None:
                 yield module, call, told
 
 
-def _told(call: ast.Call, found: Jitted, facts: Facts) -> str | None:
+def _told(call: ast.Call, module: Module, found: Jitted, facts: Facts) -> str | None:
     given, counts, dynamic = found.keyword("in_shardings"), taken(found.value), found.parameters(facts.resolver)
     if given is None or given.expression is None or counts is None or dynamic is None:
         return None
@@ -38,9 +39,21 @@ def _told(call: ast.Call, found: Jitted, facts: Facts) -> str | None:
     if count is None or static is None or not counts[0] - static <= count <= counts[1] - static:
         return None  # which is told of the jit
     names = found.function.passed_names() if found.value is found.function else dynamic
-    passed = len(call.args) - sum(name not in dynamic for name in names[: len(call.args)])
+    number = len(call.args) + _is_bound(call, module, found, facts)
+    passed = number - sum(name not in dynamic for name in names[:number])
     if call.keywords:
         return "jit takes no keyword arguments beside in_shardings: pass them by position"
     if passed == count:
         return None
     return f"in_shardings is for {plural(count, 'argument')}, but {passed} {'are' if passed != 1 else 'is'} given"
+
+
+def _is_bound(call: ast.Call, module: Module, found: Jitted, facts: Facts) -> bool:
+    """Whether a call is of a method that its decorator compiles, and passes its object first."""
+    function, home = found.function, found.function.module
+    scope = home.table.own_scope[function.node]
+    if function.receiver is not None or scope.parent is None or scope.parent.kind != "class":
+        return False
+    if not isinstance(function.node, ast.FunctionDef) or is_static(function.node):
+        return False
+    return isinstance(call.func, ast.Attribute) and not isinstance(facts.resolver.value(call.func.value, module), Class)

@@ -288,7 +288,7 @@ class Facts:
         function = found.function.node
         if self._is_passed_by(call, module, found):
             return True
-        if isinstance(function, ast.Lambda):
+        if isinstance(function, ast.Lambda) or self._is_of(call, module, found):
             return False
         if isinstance(call.func, ast.Attribute) and call.func.attr == function.name:
             return found.application.node not in function.decorator_list

@@ -12,6 +12,7 @@ from jaxmigrate.flow.axes import shown
 from jaxmigrate.flow.axis_symbols import has_symbols
 from jaxmigrate.flow.expected import is_expected_to_raise
 from jaxmigrate.flow.facts import AXES, Facts, Place
+from jaxmigrate.flow.own_models import trains_own_models
 from jaxmigrate.flow.readings import DeviceMap, arguments, is_checked, is_unchecked, unreduced_outputs
 from jaxmigrate.flow.specs import varies
 from jaxmigrate.flow.variance import AbstractValue, Level, Reading
@@ -128,7 +129,7 @@ def _updates(found: DeviceMap, reading: Reading, facts: Facts) -> Iterator[Place
     """Only where the map has an axis name: a population or an ensemble has no use for one."""
     if not found.axes or not is_unchecked(found, facts.resolver) or not (reading.returned.updated or reading.changed):
         return
-    for module, node in reading.updates[:1]:
+    for module, node in reading.updates[:1] if not trains_own_models(found, facts) else ():
         whose = "rows" if found.name == VMAP else "devices"
         message = f"gradients are applied without a reduction over {AXES}; the {whose}' parameters drift apart"
         yield Place(module, node, message)

@@ -1,0 +1,81 @@
+"""Maps whose devices each train a model of their own: agents, members of a population, parts of one array of weights.
+
+Their parameters are to differ, so that nothing reduces their gradients.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.readings import DeviceMap
+from jaxmigrate.flow.shard_gradients import ARRAYS, is_split
+from jaxmigrate.program.collectives import VMAP
+from jaxmigrate.program.functions import returned_by
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.syntax import last_name
+from jaxmigrate.program.trees import TREE_MAP_NAMES
+from jaxmigrate.program.values import Application, Class, External, Function
+
+TRAINED = re.compile("state|param|weight|theta|model|learner|agent|member|^w$|^w_|net", re.IGNORECASE)
+INITIALISES = re.compile("init|create|make|new|build")
+KEEPING = frozenset({"replace", "create", "device_put", "device_put_sharded"})
+DEEPEST = 5
+
+
+def trains_own_models(found: DeviceMap, facts: Facts) -> bool:
+    """Whether some call gives a map a state that is put together of several, one for each device."""
+    names = found.parameters()
+    given = ((names[number], one, module) for one, module, number in facts.given_to(found) if number < len(names))
+    return any(TRAINED.search(name) and _are_several(one, module, facts.resolver, 0) for name, one, module in given)
+
+
+def _are_several(node: ast.expr, module: Module, resolver: Resolver, depth: int) -> bool:
+    """Whether an expression holds several unlike things side by side, in an axis for the devices."""
+    if depth > DEEPEST:
+        return False
+    if is_split(node, module, resolver):
+        return True
+    match node:
+        case ast.Name():
+            values = [one.value for one in resolver.bindings_at(node, module) if one.kind == "assign" and not one.path]
+        case ast.Attribute(value=ast.Name(id="self"), attr=attr):
+            values = [one.value for one in module.table.attributes if one.attr == attr]
+        case ast.Call():
+            return _makes_several(node, module, resolver, depth)
+        case _:
+            return False
+    return any(one is not None and _are_several(one, module, resolver, depth + 1) for one in values)
+
+
+def _makes_several(call: ast.Call, module: Module, resolver: Resolver, depth: int) -> bool:
+    if last_name(call.func) in TREE_MAP_NAMES and any(isinstance(one, ast.Starred) for one in call.args):
+        return any(isinstance(one, ast.Starred) and _are_unlike(one.value, module, resolver) for one in call.args)
+    value = resolver.value(call.func, module)
+    if isinstance(value, External) and value.name in ARRAYS and call.args:
+        return isinstance(call.args[0], ast.ListComp) and _are_unlike(call.args[0], module, resolver)
+    if isinstance(value, Application) and value.callee == External(VMAP) and value.arguments:
+        made = value.arguments[0].expression
+        return made is not None and INITIALISES.search(last_name(made)) is not None
+    if isinstance(value, Function) and not isinstance(value.node, ast.Lambda):
+        returned = returned_by(value.node)
+        one = returned[0] if len(returned) == 1 else None
+        return one is not None and _are_several(one, value.module, resolver, depth + 1)
+    if isinstance(value, Class) or last_name(call.func) in KEEPING:
+        fields = [*call.args, *(one.value for one in call.keywords)]
+        return any(_are_several(one, module, resolver, depth + 1) for one in fields)
+    return False
+
+
+def _are_unlike(listed: ast.expr, module: Module, resolver: Resolver) -> bool:
+    """Whether a list is no repetition of one thing: `[state] * n`, `[state for _ in range(n)]`."""
+    held = resolver.assigned(listed, module)
+    match held:
+        case ast.BinOp():
+            return False
+        case ast.ListComp(elt=element, generators=[ast.comprehension(target=target)]):
+            names = {one.id for one in ast.walk(target) if isinstance(one, ast.Name)}
+            return any(isinstance(one, ast.Name) and one.id in names for one in ast.walk(element))
+    return True
