@@ -54,8 +54,8 @@ def _is_quiet(call: ast.expr, module: Module, resolver: Resolver) -> bool:
     """Whether a network is told to draw nothing, or only makes its parameters."""
     if not isinstance(call, ast.Call) or last_name(call.func).startswith("init"):
         return True
-    flags = {one.arg: resolver.value(one.value, module) for one in call.keywords if one.arg in QUIET}
-    return any(value == Constant(QUIET[name]) for name, value in flags.items() if name is not None)
+    flags = [(QUIET[one.arg], one.value) for one in call.keywords if one.arg in QUIET]
+    return any(resolver.value(given, module) == Constant(quiet) for quiet, given in flags)
 
 
 def _is_fixed(key: ast.expr, module: Module, resolver: Resolver, depth: int = 0) -> bool:

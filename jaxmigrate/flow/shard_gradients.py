@@ -82,15 +82,20 @@ def _reduced(found: DeviceMap, resolver: Resolver) -> Iterator[tuple[ast.Call, s
 
 def _operand(call: ast.Call, module: Module, resolver: Resolver) -> tuple[ast.expr | None, ast.Call | None]:
     """What a call reduces, be it leaf by leaf, and the reduction."""
-    if last_name(call.func) in LAST and call.args and resolver.value(call.func, module) in map(External, REDUCES):
+    if last_name(call.func) in LAST and call.args and _is_reduction(call, module, resolver):
         return call.args[0], call
     if last_name(call.func) in TREE_MAP_NAMES and len(call.args) == 2 and isinstance(call.args[0], ast.Lambda):
         inner, names = call.args[0].body, [one.arg for one in call.args[0].args.args]
         if isinstance(inner, ast.Call) and inner.args and last_name(inner.func) in LAST:
             plain = isinstance(inner.args[0], ast.Name) and inner.args[0].id in names
-            if plain and resolver.value(inner.func, module) in map(External, REDUCES):
+            if plain and _is_reduction(inner, module, resolver):
                 return call.args[1], inner
     return None, None
+
+
+def _is_reduction(call: ast.Call, module: Module, resolver: Resolver) -> bool:
+    callee = resolver.value(call.func, module)
+    return isinstance(callee, External) and callee.name in REDUCES
 
 
 def _gradient(node: ast.expr, module: Module, resolver: Resolver) -> ast.Name | None:
