@@ -15,6 +15,7 @@ from jaxmigrate.flow.unspread_batches import called_replicas, unspread
 from jaxmigrate.flow.variance.run import KEY
 from jaxmigrate.program.collectives import PMAPS
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Argument
 
 CODE = "JM117"
@@ -94,6 +95,11 @@ def _finding(part: ast.expr, module: Module, axis: Axis, facts: Facts, mapping: 
     if isinstance(axis.node, ast.Constant):
         way = "None for it in in_axes, or its position in static_broadcasted_argnums"
     message = f"pmap takes a slice of {text} for each device, but it has no axis of devices: write {way}"
+    if isinstance(axis.node, ast.Call) and last_name(axis.node.func) == "device_put":
+        message = (
+            f"pmap refuses {text}, which lies whole on each device under P(): leave the map out, or give the map "
+            f"what flax.jax_utils.replicate makes in its place"
+        )
     if mapping is not None and mapping.expression is not None:
         given = Step(module, part, "given here")
         yield from facts.finding(mapping.module, mapping.expression, CODE, message, (given,))

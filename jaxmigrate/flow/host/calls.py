@@ -10,6 +10,7 @@ from jaxmigrate.flow.device_axis import NUMBERS, has_spreading_inits
 from jaxmigrate.flow.first_devices import FETCHED, FETCHING, LISTS, names_first
 from jaxmigrate.flow.host.frames import Frame
 from jaxmigrate.flow.host.held import ANY, NOTHING, UNKNOWN, Held, Key, Source
+from jaxmigrate.flow.host.placed import is_whole
 from jaxmigrate.flow.host.run import Run
 from jaxmigrate.flow.host.statements import path_of
 from jaxmigrate.flow.layout.idioms import REPLICATES, SPLITS
@@ -128,7 +129,7 @@ def _library(
     if name in ("jax.random.split", "jax.random.fold_in"):
         return _key(node, name, first, frame)
     if name in PUTS:
-        return first if len(node.args) == 1 else UNKNOWN
+        return first if len(node.args) == 1 else _placed(run, node, first, frame)
     if (name and names_first(node.func)) or (names_first(node.func) and first.axis):
         return run.take(node, first, frame)
     if last in TREE_MAP_NAMES and node.args:
@@ -142,6 +143,22 @@ def _library(
     if last == "reshape" and _is_leading(node):
         return Held(True, node, frame.module)
     return _as_given(node, name, given)
+
+
+def _placed(run: Run, node: ast.Call, first: Held, frame: Frame) -> Held:
+    """What is put on devices: whole on each of a mesh, as it was; otherwise it may be anything."""
+    if len(node.args) != 2 or first.axis or first.mixed or not is_whole(node.args[1], frame.module, run.resolver):
+        return UNKNOWN
+    return _as_whole(first, node, frame)
+
+
+def _as_whole(held: Held, node: ast.Call, frame: Frame) -> Held:
+    """What is known to have an axis of devices keeps it; what is not known has none."""
+    if held.axis or held.mixed:
+        return held
+    if held.parts is None:
+        return Held(False, node, frame.module)
+    return held._replace(parts={key: _as_whole(one, node, frame) for key, one in held.parts.items()})
 
 
 def _as_given(node: ast.Call, name: str, given: list[Held]) -> Held | None:
