@@ -10,6 +10,7 @@ from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.jits import Jitted, jitted
 from jaxmigrate.program.functions import is_static
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Application, Class
 from jaxmigrate.terminal import plural
 
@@ -19,8 +20,13 @@ def miscounted(facts: Facts) -> Iterator[tuple[Module, ast.Call, str]]:
     for module in facts.modules:
         if module.is_test or "in_shardings" not in module.text:
             continue
+        names = {*_names(module)}
         for call in module.table.calls:
-            if any(isinstance(one, ast.Starred) for one in call.args) or any(k.arg is None for k in call.keywords):
+            if (
+                last_name(call.func) not in names
+                or any(isinstance(one, ast.Starred) for one in call.args)
+                or any(k.arg is None for k in call.keywords)
+            ):
                 continue
             values = facts.resolver.values(call.func, module)
             made = values[0] if len(values) == 1 else None
@@ -28,6 +34,22 @@ def miscounted(facts: Facts) -> Iterator[tuple[Module, ast.Call, str]]:
             told = _told(call, module, found[0], facts) if len(found) == 1 else None
             if told is not None:
                 yield module, call, told
+
+
+def _names(module: Module) -> Iterator[str]:
+    """What goes by the names of what a call with `in_shardings` makes; the empty one where it is called in place."""
+    for node in module.table.calls:
+        if any(k.arg == "in_shardings" for k in node.keywords):
+            yield ""
+            above: ast.AST | None = node
+            while above is not None and not isinstance(above, ast.stmt):
+                above = module.table.parents.get(above)
+            if isinstance(above, ast.FunctionDef):
+                yield above.name
+            elif isinstance(above, ast.Assign | ast.AnnAssign):
+                yield from (
+                    last_name(one) for one in (above.targets if isinstance(above, ast.Assign) else [above.target])
+                )
 
 
 def _told(call: ast.Call, module: Module, found: Jitted, facts: Facts) -> str | None:

@@ -28,10 +28,14 @@ def eager_calls(module: Module, resolver: Resolver) -> dict[ast.Call, bool]:
     """
     found: dict[ast.Call, bool] = {}
     started: dict[FunctionNode, bool] = {}
+    timed: dict[ast.AST | None, bool] = {}
     pending = [(call, False) for call in module.table.calls if is_top_level(call, module)]
     while pending:
         call, again = pending.pop(0)
-        again = again or _is_in_loop(call, module) or _is_timed(call, module, resolver)
+        around = module.table.function_of(call)
+        if around not in timed:
+            timed[around] = _is_timed(around, module, resolver)
+        again = again or timed[around] or _is_in_loop(call, module)
         found[call] = again or found.get(call, False)
         for value in _called(call, module, resolver):
             if value.module is module and (value.node not in started or (again and not started[value.node])):
@@ -56,9 +60,8 @@ def _is_in_loop(node: ast.AST, module: Module) -> bool:
     return False
 
 
-def _is_timed(call: ast.Call, module: Module, resolver: Resolver) -> bool:
-    """Whether the function or script that a call stands in reads a clock; cells of a notebook do not count."""
-    around = module.table.function_of(call)
+def _is_timed(around: FunctionNode | None, module: Module, resolver: Resolver) -> bool:
+    """Whether a function, or a script for None, reads a clock; cells of a notebook do not count."""
     if not any(name in module.text for name in CLOCK_NAMES) or (around is None and module.path.suffix == ".ipynb"):
         return False
     calls = calls_of(around) if around is not None else (c for c in module.table.calls if is_top_level(c, module))

@@ -27,10 +27,8 @@ from jaxmigrate.program.values import Application, External, Function
 REDUCES = frozenset({"jax.lax.pmean", "jax.lax.psum"})
 LAST = frozenset({"pmean", "psum"})
 WITH_VALUE = "value_and_grad"
-SPLITS = frozenset(
-    f"{library}.{name}" for library in ("jax.numpy", "numpy") for name in ("split", "array_split", "hsplit", "vsplit")
-)
-ARRAYS = named("array-of") | named("stacks") | {"jax.numpy.array", "numpy.array", "jax.numpy.stack", "numpy.stack"}
+SPLITS = named("cuts")
+ARRAYS = named("array-of") | named("stacks")
 DEEPEST = 5
 
 
