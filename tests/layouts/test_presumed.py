@@ -341,9 +341,10 @@ def test_a_librarys_function_of_what_differs_is_not_taken_for_equal() -> None:
     assert set(layouts(plan({"main.py": text}), 0)[1]) == {"stacked"}
 
 
-def test_one_number_a_device_is_no_batch() -> None:
+@pytest.mark.parametrize("made", ["arange(n)", "array([1.0])", "asarray((1, -2))"])
+def test_one_number_a_device_is_no_batch(made: str) -> None:
     text = (
-        "import jax\nimport jax.numpy as jnp\n\nx = jnp.arange(jax.local_device_count())\n"
+        f"import jax\nimport jax.numpy as jnp\n\nn = jax.local_device_count()\nx = jnp.{made}\n"
         'print(jax.pmap(lambda x: jax.lax.psum(x, "i"), "i")(x))\n'
     )
     assert layouts(plan({"main.py": text}))[0] == ["stacked"]

@@ -210,9 +210,20 @@ def _makes_row(call: ast.Call) -> bool:
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     if name in ("arange", "linspace"):
         return True
+    if name in ("array", "asarray"):
+        return bool(call.args) and _lists_numbers(call.args[0])
     shape = next((k.value for k in call.keywords if k.arg == "shape"), call.args[0] if call.args else None)
     sizes = shape.elts if isinstance(shape, ast.Tuple | ast.List) else None
     return name in ("empty", "full", "ones", "zeros") and (sizes is None or len(sizes) < LEAST_AXES)
+
+
+def _lists_numbers(node: ast.expr) -> bool:
+    """Whether numbers are listed, perhaps some times over: `[1.0]`, `[0] * n`."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        return _lists_numbers(node.left) or _lists_numbers(node.right)
+    elements = node.elts if isinstance(node, ast.List | ast.Tuple) else []
+    numbers = [one.operand if isinstance(one, ast.UnaryOp) else one for one in elements]
+    return bool(numbers) and all(isinstance(one, ast.Constant) for one in numbers)
 
 
 def _name_of(node: ast.expr) -> str:
