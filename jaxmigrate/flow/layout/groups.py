@@ -44,9 +44,7 @@ PART_OF_PROCESS = Stacked.READ_ON_HOST.reason(
     "is taken apart on the host, where each of several processes would have only a part of a global array"
 )
 SUMMED_COPIES = Stacked.READ_ON_HOST.reason("is summed over all devices on the host")
-REDUCED_BY_ONE = Stacked.READ_ON_HOST.reason(
-    "is reduced on the host, which all processes would have to do where arrays are global"
-)
+REDUCED_BY_ONE = Stacked.READ_ON_HOST.reason("is reduced over all devices on the host")
 SHOWN_IN_PART = Stacked.READ_ON_HOST.reason(
     "is shown as text, which each of several processes has only a part of where an array is split"
 )
@@ -226,6 +224,8 @@ class Groups:
             and not self.shown.isdisjoint(self.family_of(root))
         ):
             return SHOWN_IN_PART
+        if self.processes and host_arithmetic.REDUCED in kinds and kinds.isdisjoint(SPLITTING):
+            return self._at(root, {host_arithmetic.REDUCED}, REDUCED_BY_ONE, PROCESSES)
         taken_apart = kinds & ON_ONE_PROCESS - OF_PROCESS
         if self.processes and "merge" in kinds and not self.on_host.isdisjoint(self.family_of(root)):
             return self._at(root, {"merge"}, PART_OF_PROCESS, PROCESSES)
@@ -248,8 +248,6 @@ class Groups:
             return self._at(root, {host_arithmetic.FLAT}, said)
         if not COMPUTED.isdisjoint(kinds) and not kinds <= self.splittable:
             return self._at(root, COMPUTED, Stacked.READ_ON_HOST.reason("takes part in arithmetic on the host"))
-        if self.processes and host_arithmetic.REDUCED in kinds and None in self.by_all(root):
-            return self._at(root, {host_arithmetic.REDUCED}, REDUCED_BY_ONE, PROCESSES)
         if host_arithmetic.SUMMED in kinds and kinds.isdisjoint(SPLITTING):
             return self._at(root, {host_arithmetic.SUMMED}, SUMMED_COPIES)
         return None
