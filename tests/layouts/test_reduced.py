@@ -108,3 +108,38 @@ def test_one_of_several_processes_computes_with_no_global_array() -> None:
     program = STEP.replace("\nX =", "\njax.distributed.initialize()\nX =")
     assert layouts(plan({"main.py": program.replace("USE", "metrics['w'].max()")}, "auto"))[3] == "stacked"
     assert layouts(plan({"main.py": program.replace("USE", "np.max(metrics['w'])")}, "auto"))[3] == "replicated"
+
+
+LIST = """
+def main():
+    w = jax_utils.replicate(jnp.ones(3))
+    losses, owns = [], []
+    for x in (X, X):
+        w, metrics, own = p_step(w, shard(x))
+        losses.append(metrics["loss"])
+        owns.append(own)
+    SEEN.append(USE)
+"""
+
+
+@pytest.mark.parametrize(
+    ("use", "expected"),
+    [
+        ("np.mean(losses)", "replicated"),
+        ("np.max([one for one in losses])", "replicated"),
+        ("jnp.mean(jnp.array(losses))", "stacked"),
+        ("np.sum(losses)", "stacked"),
+        ("np.mean([*losses, 1.0])", "stacked"),
+        ("np.mean(losses, axis=0)", "stacked"),
+        ("np.mean(owns)", "replicated"),
+    ],
+)
+def test_the_mean_of_a_list_is_that_of_all_its_arrays(use: str, expected: str) -> None:
+    head, rest = STEP.split("\ndef main():")
+    program = head + LIST.replace("USE", use) + "    return w" + rest.split("    return w")[1]
+    found = plan({"main.py": program})
+    assert layouts(found)[3:] == [expected, "stacked"]
+    if expected == "replicated" and "own" not in use:
+        before, after = both({"main.py": program}, found)
+        assert (before["error"], after["error"]) == ("", "")
+        assert before["result"] == after["result"]

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import logging
 import numpy as np
+import sys
 from flax import jax_utils
 from flax.training.common_utils import shard
 from jax import lax
@@ -52,6 +53,9 @@ SHOWN = [
     "logging.info('loss %s', loss)",
     "logger.info(f'loss {loss}')",
     "text = f'loss {loss}'; print(text)",
+    "assert x is not None, f'loss {loss}'",
+    "if x is None: raise ValueError('loss %s' % loss)",
+    "print(loss, file=sys.stderr)",
     "print(', '.join([f'{name}: {one}' for name, one in {'loss': loss}.items()]))",
 ]
 USED = [
@@ -65,7 +69,9 @@ USED = [
     "print(Shown(loss))",
     "print(len(f'{loss}'))",
     "print(float(f'{loss}'))",
-    "print(loss, file=loss)",
+    "print(loss, file=open('losses.txt', 'w'))",
+    "out = open('losses.txt', 'w'); out.write(f'{loss}')",
+    "out = open('losses.txt', 'w'); print(f'{loss}', file=out)",
     "assert f'{loss}' == '1'",
     "yield f'{loss}'",
 ]

@@ -22,7 +22,9 @@ from jaxmigrate.flow.layout.values import (
     Nothing,
     Numpys,
     Ref,
+    Seq,
     groups_in,
+    is_empty,
     is_tracked,
     numpys_in,
 )
@@ -136,7 +138,7 @@ def function(it: Interpreter, name: str, given: Given, node: ast.Call, frame: Fr
         sized = len(values) <= (1 if name.endswith(".ravel") else 2) and not set(given.named) - {"shape", "newshape"}
         return flat(it, values[0], node, frame) if sized else None  # else by an order of its own
     single = len(values) == len(node.args) == 1 and given.places.get(0) is node.args[0]
-    if name in EXACT | MEANS | SUMS and single and not given.named and isinstance(values[0], Ref | Nothing):
+    if name in EXACT | MEANS | SUMS and single and not given.named and isinstance(values[0], Ref | Nothing | Seq):
         return reduced(it, name, values[0], node, frame, fetched=name.startswith("numpy."))
     if name in JOINS and single and _is_along_first(node) and isinstance(values[0], Ref):
         return _joined(it, name, values[0], node, frame)
@@ -185,16 +187,19 @@ def reduced(
     """
     if isinstance(value, Nothing):
         return None if it.final else NOTHING
-    if not isinstance(value, Ref) or numpys_in([value]) is Numpys.MADE or class_index.is_property(it, "shape"):
+    if isinstance(value, Seq) and is_empty(value) and not it.final:
+        return NOTHING
+    held = value.box.element if isinstance(value, Seq) else value  # `np.mean(losses)`: all arrays of a list as one
+    if not isinstance(held, Ref) or numpys_in([held]) is Numpys.MADE or class_index.is_property(it, "shape"):
         return None
     if name not in EXACT:
         if not it.trust.likely:
             return None
         says = f"`{ast.unparse(node)}` is the same without the device axis, but for rounding"
-        it.lean([value], Assumption("likely", "unreplicates", "", says, frame.module, node))
-    it.changed |= value.group.flatten()
-    kind = SUMMED if name in SUMS else FETCHED if fetched or value.numpys is Numpys.FETCHED else REDUCED
-    it.changed |= it.joined_group(kind, node, frame.context).unify(value.group)
+        it.lean([held], Assumption("likely", "unreplicates", "", says, frame.module, node))
+    it.changed |= held.group.flatten()
+    kind = SUMMED if name in SUMS else FETCHED if fetched or held.numpys is Numpys.FETCHED else REDUCED
+    it.changed |= it.joined_group(kind, node, frame.context).unify(held.group)
     return PLAIN
 
 

@@ -8,6 +8,7 @@ a test of it.
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import replace
 
 from jaxmigrate.flow.layout.causes import Reason
@@ -39,6 +40,7 @@ SAYING = frozenset(  # methods and functions that show texts, by their names
     | {"set_description_str", "set_postfix_str", "warn", "warning", "write"}
 )
 OF_TEXTS = frozenset({"center", "format", "join", "ljust", "rjust", "strip"})  # methods that give another text
+SCREENS = re.compile("tqdm|pbar|bar$|std(?:out|err)|console|logger")  # what is written to for people, and is no file
 DEEPEST = 8  # containers within one another
 LONGEST = 40  # of what stands in an assumption
 
@@ -53,9 +55,15 @@ def all_shown(it: Interpreter, name: str, given: Given, node: ast.expr, frame: F
     """What is left of the arguments of a library's function when those are taken out that it shows to people."""
     if not it.trust.likely or not isinstance(node, ast.Call):
         return given
-    if not (name in AS_TEXT or name in SHOWS or name.startswith(SHOWING)):
+    if not (name in AS_TEXT or name in SHOWS or name.startswith(SHOWING)) or _is_to_file(node):
         return given
     return _without_shown(it, given, node if name in AS_TEXT else None, frame)
+
+
+def _is_to_file(call: ast.Call) -> bool:
+    """Whether `print` is told to write to what may be a file, which programs read, too."""
+    files = [keyword.value for keyword in call.keywords if keyword.arg == "file"]
+    return any(not SCREENS.search(ast.unparse(one)) for one in files)
 
 
 def formatted(it: Interpreter, given: Given, node: ast.expr, frame: Frame) -> Given:
@@ -117,7 +125,7 @@ def _is_for_people(it: Interpreter, text: ast.expr, module: Module, depth: int =
     match parent:
         case _ if not depth:
             return False
-        case ast.Expr():
+        case ast.Expr() | ast.Assert() | ast.Raise():
             return True
         case ast.Call(func=func) if func is not text:
             return _is_said(it, func, parent, module, depth)
@@ -143,11 +151,15 @@ def _is_said(it: Interpreter, called: ast.expr, call: ast.Call, module: Module, 
     if isinstance(value, External) and (value.name in AS_TEXT or value.name.startswith("textwrap.")):
         return _is_for_people(it, call, module, depth - 1)
     if isinstance(value, External) and (value.name in SHOWS or value.name.startswith(SHOWING)):
-        return True
+        return not _is_to_file(call)
     name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
     if isinstance(called, ast.Attribute) and name in OF_TEXTS:
         return _is_for_people(it, call, module, depth - 1)
-    return name in SAYING
+    if isinstance(module.table.parents.get(call), ast.Raise):
+        return True
+    if name == "write" and isinstance(called, ast.Attribute):
+        return SCREENS.search(ast.unparse(called.value)) is not None
+    return name in SAYING and not _is_to_file(call)
 
 
 def _reads_of(target: ast.Name, module: Module) -> list[ast.Name] | None:
