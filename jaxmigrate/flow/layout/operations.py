@@ -221,8 +221,8 @@ def make(
     it: Interpreter, kind: Kind, value: Abstract, node: ast.expr, operand: ast.expr, form: str, frame: Frame
 ) -> Abstract:
     """A stacked array made from one that is not."""
-    if isinstance(value, Nothing) and not isinstance(operand, ast.Constant):
-        return NOTHING
+    if isinstance(value, Nothing) and not isinstance(operand, ast.Constant) and (value.none or not it.final):
+        return NOTHING  # in the end, what nobody knows is no stacked array
     beside = Blocker(
         Stacked.READ_ON_HOST.reason("is stacked by code that also receives arrays with a device axis"),
         frame.module,
