@@ -22,7 +22,7 @@ PROVABLE = provable()
 EVERY = {**TRAPS, **PROVABLE}
 WRONG = {name: files for name, text in TRAPS.items() if (files := careless(text)) is not None}
 KNOWN = {"zero_sized_leaf": "jit gives an empty output no sharding, and flax's unreplicate looks at its sharding"}
-LONG = frozenset(EVERY) - {*sorted(EVERY)[::3]}  # of a fault, one of several programs mostly tells
+LONG = frozenset(EVERY) - {*sorted(EVERY)[::4]}  # of a fault, one of several programs mostly tells
 Outcomes = dict[str, dict[str, Any]]
 
 
