@@ -14,7 +14,7 @@ from jaxmigrate.flow.layout.drawn_rows import sizes_behind
 from jaxmigrate.flow.layout.idioms import CONSTANTS, LEADING, PATTERN, TILES, Idioms
 from jaxmigrate.flow.layout.model import OBSERVED, PRESUMED, Op
 from jaxmigrate.flow.layout.objects import REPLACES
-from jaxmigrate.flow.layout.operations import CHAINED, COPIED, WITHIN, is_converted, is_fetched
+from jaxmigrate.flow.layout.operations import CHAINED, COPIED, SLICES, WITHIN, is_converted, is_fetched
 from jaxmigrate.flow.layout.shape_texts import pattern_sides, shape_given
 from jaxmigrate.flow.layout.some_devices import SomeDevices
 from jaxmigrate.flow.layout.values import Numpys
@@ -183,6 +183,9 @@ class ArrayWriter:
             return Replace(op.node, code(text, x=op.operand))
         if op.form == "each":
             return self._each("$itself(batch)", choice)
+        if op.form == SLICES:
+            stack = f"{self._jax}.tree.map(lambda *x: {self.names.of('jax.numpy')}.stack(x), *$x)"
+            return Replace(op.node, self._code(self.placed(stack, "$P($axis)", choice.axis), x=op.operand))
         return self._where_it_enters(choice, self.placed("$itself", "$P($axis)", choice.axis))
 
     def _taken(self, choice: OpChoice) -> Operation:

@@ -89,3 +89,72 @@ def test_other_slices_stay_stacked(slices: str) -> None:
     copies, batch = (a.layout for a in planned(STACKED[0], slices).sites[0].arguments)
     other_devices = slices.endswith("devices[::-1])")  # where arrays lie on such, the map moves all that it is given
     assert (copies, batch) == ("stacked" if other_devices else "replicated", "stacked")
+
+
+UNSEEN = """\
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+from flax.training.common_utils import shard
+
+BATCH = np.arange(48, dtype=np.float32).reshape(16, 3) / 7
+
+
+class Keys:
+    def __init__(self, seed):
+        self.key = jax.random.PRNGKey(seed)
+
+    def __call__(self, count):
+        keys = jax.random.split(self.key, count + 1)
+        self.key = keys[0]
+        return tuple(keys[1:])
+
+
+def start(seed):
+    global keys
+    keys = Keys(seed)
+
+
+def noted(count):
+    return [{"key": key, "step": i} for i, key in enumerate(keys(count))]
+
+
+def step(w, key, own, x):
+    new, drop = jax.random.split(key)
+    noise = jax.random.uniform(drop, w.shape) + jax.random.uniform(own["key"], w.shape) * own["step"]
+    grad = jax.grad(lambda w: jnp.mean((x @ (w * noise) - 1) ** 2))(w)
+    return w - 0.125 * jax.lax.pmean(grad, "batch"), new, {"key": own["key"], "step": own["step"] + 1}
+
+
+def main():
+    start(3)
+    devices = jax.local_devices()
+    w = jax_utils.replicate(jnp.ones(3), devices)
+    rngs = jax.device_put_sharded(keys(len(devices)), devices)
+    own = jax.device_put_sharded(noted(len(devices)), devices)
+    p_step = jax.pmap(step, "batch")
+    for _ in range(3):
+        w, rngs, own = p_step(w, rngs, own, shard(BATCH))
+    return [jax_utils.unreplicate(w), jax.tree.map(lambda x: x.dtype, own)["step"]], RETURNED
+
+
+RESULT = [str(main())]
+"""
+
+
+@pytest.mark.parametrize("returned", ["0", "rngs", "rngs[0]", "np.asarray(rngs).sum(0)"])
+def test_slices_from_out_of_sight_are_one_for_each_device(returned: str) -> None:
+    text = UNSEEN.replace("RETURNED", returned)
+    found, errors = plan_sources([("main.py", Path("/project/main.py"), text)], PlanOptions("auto"))
+    assert not errors
+    after, [site] = found.files[0].after, found.sites
+    assert [one.layout for one in site.arguments] == ["replicated", "stacked", "stacked", "split"]
+    assert ("put_sharded" in after) is (returned != "0")
+    there = text.replace("jax.device_put_sharded", "stacked").replace(
+        "class Keys",
+        "def stacked(slices, _):\n    return jax.tree.map(lambda *x: jnp.stack(x), *slices)\n\n\nclass Keys",
+    )
+    told = run([Program("before", {"main.py": there}), Program("after", {"main.py": after})])
+    assert not told["after"]["error"]
+    assert told["before"]["result"] == told["after"]["result"]

@@ -214,8 +214,8 @@ class Groups:
         kinds = self.kinds_of(root)
         if "rows" in kinds:
             return (
-                Stacked.PER_DEVICE.reason("holds one number per device")
-                if self._is_counted(root)
+                Stacked.PER_DEVICE.reason(f"holds one {self._rows_of(root)} per device")
+                if self._rows_of(root)
                 else Stacked.RANDOM_KEY.reason("holds one random key per device")
             )
         if (
@@ -266,11 +266,13 @@ class Groups:
                 places += [(node, module) for module in self.it.modules if node in module.table.parents][:1]
         return Blocker(said, places[0][1], places[0][0], remedy=remedy) if places else said
 
-    def _is_counted(self, root: Group) -> bool:
-        """Whether the rows of a group are the numbers of the devices."""
+    def _rows_of(self, root: Group) -> str:
+        """What each device has of a group: its number, a slice that was put there; empty for a random key."""
         rows = [op for op in self.it.operations.ops.values() if op.kind == "rows" and op.group.find() is root]
         names = (self.it.idioms.called(op.node, op.module) for op in rows)
-        return bool(rows) and all(name in COUNTINGS for name in names)
+        if rows and all(name in COUNTINGS for name in names):
+            return "number"
+        return "slice" if any(op.form == operations.SLICES for op in rows) else ""
 
     def _held_by(self, root: Group) -> Reason | Blocker | None:
         """What a group was dropped for, or is blocked by; None where nothing is."""

@@ -303,6 +303,11 @@ class Idioms:
                 return array if along_first and self.is_count(count, module) else None
         return None
 
+    def puts_slices(self, node: ast.Call, module: Module) -> bool:
+        """Whether a call puts one slice of what it is given on each device: as many as there are, or it raises."""
+        called = self.external(node.func, module) == PUTS_SLICES and len(node.args) == 2 and not node.keywords
+        return called and self.is_devices(node.args[1], module)
+
     def _put_slices(self, node: ast.Call, module: Module) -> Idiom | None:
         """`device_put_sharded` of n times the same, of the parts of an array, or of its slices."""
         if len(node.args) != 2 or node.keywords or not self.is_devices(node.args[1], module):

@@ -133,6 +133,8 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
         return operations.rows(it, node, frame)
     if _gives_rows(it, name, node, frame) and not any(map(is_tracked, values)):
         return operations.rows(it, node, frame)
+    if it.idioms.puts_slices(node, frame.module) and it.idioms.some is None and not is_tracked(values[0]):
+        return operations.rows(it, node, frame, operations.SLICES)
     if name in CONSTANTS and not any(map(is_tracked, given.everything())):
         return constant(it, name, given, node, frame)
     if name in METRICS and len(values) == 1:

@@ -44,6 +44,7 @@ from jaxmigrate.program.values import Class, External, Function, Partial, Value
 SCALARS = named("scalar")
 FETCHES = named("scalar", "fetches", "host-number")
 COPIED = "copied"  # the form of what joins the rows of an array in a copy that is numpy's
+SLICES = "slices"  # `device_put_sharded`: one for each device
 CHAINED = "chained"  # the form of `chain(*x)`, which gives the rows of an array one by one
 WITHIN = "within"  # the form of what is taken out of the first device's slice in the same subscript: `x[0, 1]`
 NAMINGS = ("def", "class", "import", "from")  # what binds a name without a value
@@ -439,10 +440,10 @@ def is_on_one_device(it: Interpreter, op: Op) -> bool:
     return isinstance(op.node, ast.Call) and it.idioms.external(op.node.func, op.module) == UNREPLICATE
 
 
-def rows(it: Interpreter, node: ast.expr, frame: Frame) -> Abstract:
+def rows(it: Interpreter, node: ast.expr, frame: Frame, form: str = "") -> Abstract:
     """Arrays with one unrelated slice for each device: they stay stacked, and show how many devices there are."""
     group = it.joined_group("rows", node)
-    record(it, "rows", node, node, group, "", frame)
+    record(it, "rows", node, node.args[0] if form and isinstance(node, ast.Call) else node, group, form, frame)
     return Ref(group, leaf=True)
 
 
