@@ -628,6 +628,8 @@ class ArrayWriter:
         copied = choice.donated or self.program.gives_up
         if choice.op.fetched or is_read_at_once(choice.op.node, self.resolver, self.module):
             return "{}"
+        if choice.lent and not self.program.gives_up:
+            return "{}"
         if not copied and is_only_read(choice.op.node, self.resolver, self.module):
             return "{}"
         from_one = self.program.placed and placing.takes_from_one(self.resolver, choice.op.node, self.module)

@@ -149,6 +149,7 @@ class OpChoice:
 
     What is stacked lies over all processes. `fields` of it stay stacked, of which `aligned` do so; `method` copies the
     object with other fields, and `rest` are these where all are known. `for_all`: a map takes it, on all devices.
+    `lent`: maps alone take it, and none is donated the array before they have.
     `site`: it belongs to a call of that map.
     """
 
@@ -161,6 +162,7 @@ class OpChoice:
     rest: tuple[str, ...] = ()
     aligned: frozenset[str] = frozenset()
     for_all: bool = False
+    lent: bool = False
     site: ast.expr | None = None
 
 

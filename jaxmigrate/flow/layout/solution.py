@@ -17,6 +17,7 @@ from jaxmigrate.flow.layout.groups import ON_ONE_PROCESS
 from jaxmigrate.flow.layout.model import Op, Place
 from jaxmigrate.flow.layout.solve import Solver
 from jaxmigrate.flow.layout.values import Blocker, Group, Nothing, Tup, told
+from jaxmigrate.flow.layout.whole_arguments import WholeArguments
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.trust import Assumption
 
@@ -63,7 +64,13 @@ class Solution(Solver):
         rest = tuple(name for name in names if name not in fields)
         own = frozenset(name for name in fields if self._field(root, name).find() in over_all)
         for_all = op.kind == "first" and op.node in self._given_whole
-        return OpChoice(op, layout, self._axis_for(root), self._is_donated(root), fields, method, rest, own, for_all)
+        lent = op.kind == "first" and layout == "replicated" and self._whole.is_one(op.node, op.module)
+        donated, axis = self._is_donated(root), self._axis_for(root)
+        return OpChoice(op, layout, axis, donated, fields, method, rest, own, for_all, lent)
+
+    @functools.cached_property
+    def _whole(self) -> WholeArguments:
+        return WholeArguments(self)
 
     @functools.cached_property
     def _given_whole(self) -> frozenset[ast.expr]:
