@@ -7,6 +7,7 @@ import ast
 from jaxmigrate.program.functions import is_static
 from jaxmigrate.program.modules import Module, Project
 from jaxmigrate.program.scopes import Attribute, Scope
+from jaxmigrate.program.star_imports import starred_names
 
 CONSUMERS = frozenset({"all", "any", "dict", "frozenset", "list", "max", "min", "set", "sorted", "sum", "tuple"})
 
@@ -58,13 +59,14 @@ def _is_used_up(node: ast.GeneratorExp, module: Module) -> bool:
     return False
 
 
-def imported_names(module: Module) -> set[str]:
-    """Names that a module imports from others, or reads as attributes."""
+def imported_names(module: Module, project: Project) -> set[str]:
+    """Names that a module imports from others, or reads as attributes; by a star, all that it does not bind."""
     names = {n.attr for n in module.table.references if isinstance(n, ast.Attribute)}
     for bindings in [b for scope in module.table.own_scope.values() for b in scope.bindings.values()]:
         names |= {b.node.name for b in bindings if b.kind == "from" and isinstance(b.node, ast.alias)}
     if module.table.star_imports:
-        names |= {n.id for n in module.table.references if isinstance(n, ast.Name)}
+        read = {n.id for n in module.table.references if isinstance(n, ast.Name)}
+        names |= read - (module.table.root.bindings.keys() - starred_names(project, module))
     return names
 
 

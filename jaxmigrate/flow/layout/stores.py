@@ -157,7 +157,7 @@ class SharedNames:
         self.known_modules.add(module)
         self.shared |= module_names.shared_names(module)
         self.rebound |= module_names.rebound_names(module)
-        imported = module_names.imported_names(module)
+        imported = module_names.imported_names(module, self._project)
         others, own = module_names.assigned_names(module)
         assigned = others | own
         self._own |= own
