@@ -14,7 +14,7 @@ from jaxmigrate.flow.layout.drawn_rows import sizes_behind
 from jaxmigrate.flow.layout.idioms import CONSTANTS, LEADING, PATTERN, TILES, Idioms
 from jaxmigrate.flow.layout.model import OBSERVED, PRESUMED, Op
 from jaxmigrate.flow.layout.objects import REPLACES
-from jaxmigrate.flow.layout.operations import CHAINED, COPIED, SLICES, WITHIN, is_converted, is_fetched
+from jaxmigrate.flow.layout.operations import CHAINED, COPIED, FETCHED_ROWS, SLICES, WITHIN, is_converted, is_fetched
 from jaxmigrate.flow.layout.shape_texts import pattern_sides, shape_given
 from jaxmigrate.flow.layout.some_devices import SomeDevices
 from jaxmigrate.flow.layout.values import Numpys
@@ -363,7 +363,10 @@ class ArrayWriter:
         op, whole, numpy = choice.op, "$x", self.names.of("jax.numpy") if choice.donated else ""
         if self.program.processes and not self.program.own_devices:
             whole = self._own_rows("$x", choice.axis)
-        if op.form == "same":
+        if op.form == FETCHED_ROWS:
+            if whole != "$x":
+                yield Replace(op.operand, self._code(whole.replace("$x", "$itself")))
+        elif op.form == "same":
             whole = f"{numpy}.copy({whole})" if numpy else whole
             if whole != "$x":
                 yield Replace(op.operand, self._code(whole.replace("$x", "$itself")))

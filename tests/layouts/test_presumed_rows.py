@@ -86,3 +86,60 @@ def test_other_rows_differ_only_in_what_an_assumption_names(labels: str, name: s
     assert before["error"] == ""
     assert after["error"] or before["result"] != after["result"]
     assert says in {one.says for site in found.sites for one in site.assumed}
+
+
+FETCHING = """\
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax.jax_utils import replicate
+from flax.training.common_utils import shard
+
+RANK = jax.process_index()
+
+
+def sample(w, x):
+    return jnp.tanh(x[:, None, :] * w), x @ w
+
+
+p_sample = jax.pmap(sample, axis_name="batch")
+w = replicate(jnp.sin(jnp.arange(3.0)))
+RESULT = []
+for i in range(2):
+    images, scores = p_sample(w, shard(np.cos(np.arange(96, dtype=np.float32) + i).reshape(32, 3)))
+    images = np.array(images)
+    images = images.reshape(-1, *images.shape[-2:])
+    scores = jnp.reshape(jax.device_get(scores), (-1, 4))
+    RESULT.append([images, images.shape, np.asarray(scores)])
+"""
+
+
+def test_rows_that_are_fetched_and_put_in_another_shape_are_those_of_one_array() -> None:
+    files = {"main.py": FETCHING}
+    assert layouts(plan(files, "auto"))[1] == ["stacked", "stacked"]
+    found = plan(files)
+    assert layouts(found) == (["replicated", "split"], ["split", "split"])
+    told = {one.says for site in found.sites for one in site.assumed}
+    assert {"`images` has more than 2 axes", "`scores` has more than one number for each device"} <= told
+    assert "np.array(local_rows(images))" in found.files[0].after
+    before, after = both("fetched", files, found)
+    assert (before["error"], after["error"]) == ("", "")
+    assert before["result"] == after["result"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("images.reshape(-1, *", "images.reshape(len(images), -1, *"),
+        ("images = images.reshape", "print(images.shape[:2]); images = images.reshape"),
+        ("images = images.reshape", "flat = images.reshape"),
+        ("(-1, *images.shape[-2:])", "(-1, *images.shape[1:])"),
+        ("(-1, *images.shape[-2:])", "(-1, images.shape[0])"),
+        ("np.array(images)\n", "np.array([images, images])\n"),
+        ("RESULT = []", "RESULT = [np.array(w).reshape(-1)]\nimages = w"),
+    ],
+)
+def test_what_tells_where_the_device_axis_is_keeps_it(old: str, new: str) -> None:
+    assert old in FETCHING
+    found = plan({"main.py": FETCHING.replace(old, new)})
+    assert "stacked" in [*layouts(found)[0], layouts(found)[1][0]]

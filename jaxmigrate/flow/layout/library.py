@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from jaxmigrate.flow.layout import (
+    fetched_rows,
     host_arithmetic,
     host_optimizers,
     implicit_methods,
@@ -117,6 +118,8 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
         and (idiom := it.idioms.of_library(node, name, frame.module)) is not None
     ):
         return operations.apply(it, idiom, values[0], node, frame)
+    if name in FETCHES and values and (rows := fetched_rows.fetched(it, values[0], node, frame)) is not None:
+        return rows
     if name in FETCHES:
         it.lending.on_host.update(group for value in values for group in groups_in(value))
     if name in UNCHANGED and len(values) == 1:

@@ -46,6 +46,7 @@ FETCHES = named("scalar", "fetches", "host-number")
 COPIED = "copied"  # the form of what joins the rows of an array in a copy that is numpy's
 SLICES = "slices"  # `device_put_sharded`: one for each device
 CHAINED = "chained"  # the form of `chain(*x)`, which gives the rows of an array one by one
+FETCHED_ROWS = "fetched rows"  # the form of what fetches an array that gets another shape at once
 WITHIN = "within"  # the form of what is taken out of the first device's slice in the same subscript: `x[0, 1]`
 NAMINGS = ("def", "class", "import", "from")  # what binds a name without a value
 NUMBER_SPECS = tuple("bdoxXeEfFgGn%")
