@@ -14,8 +14,10 @@ from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.idioms import RESHAPES
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import PRESUMED
+from jaxmigrate.flow.layout.module_names import imported_names
 from jaxmigrate.flow.layout.own_values import is_counted, is_entry
 from jaxmigrate.flow.layout.values import Blocker, Group, Ref
+from jaxmigrate.program.imports import imported_files
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once, once_each
 from jaxmigrate.program.resolve import Resolver
@@ -40,6 +42,7 @@ OUT_PLACES = {
 IN_PLACE = re.compile(r"^__(?!iter__|init__)(i[a-z]+|setitem|setattr)__$")  # methods
 ADDRESSES = frozenset({"ctypes", "__array_interface__"})  # by which C writes into it
 WRITTEN_THROUGH = frozenset({"flat", "real", "imag"})
+LOADS = re.compile(r"\bimport __main__\b|\bsys\.modules\b|\bimport_module\b|\b__import__\b")
 Operand: TypeAlias = tuple[ast.expr, Module]
 
 
@@ -115,12 +118,22 @@ def _is_spent(it: Interpreter, node: ast.expr, module: Module, mapped: Container
     if name.id in scope.outer_names or scope.lookup(name.id) is not scope:
         return False
     if scope.kind != "function" and (
-        ("variable", scope.node, name.id) in it.scope.shared or name.id in it.scope.imported
+        ("variable", scope.node, name.id) in it.scope.shared or _is_seen_elsewhere(it, name.id, module)
     ):
         return False
     names = (n for n in ast.walk(scope.node) if isinstance(n, ast.Name) and n.id == name.id and n not in given)
     others = [n for n in names if isinstance(n.ctx, ast.Load) and module.table.scope_of[n].lookup(name.id) is scope]
     return all(_is_bound_anew(other, parent, scope, module) for other in others)
+
+
+def _is_seen_elsewhere(it: Interpreter, name: str, module: Module) -> bool:
+    """Whether another module may read or set a variable of a module."""
+    project = it.resolver.project
+    others = (one for one in it.scope.known_modules if one is not module and name in imported_names(one))
+    return any(
+        LOADS.search(one.text) is not None or module.path in imported_files(one.path, one.text, project)
+        for one in others
+    )
 
 
 def _copies_at_once(it: Interpreter, call: ast.Call, module: Module) -> bool:
