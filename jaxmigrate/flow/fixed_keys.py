@@ -27,7 +27,7 @@ def fixed_keys(facts: Facts) -> Iterator[Stale]:
     """Draws of networks in maps that train, by keys that the map's body makes of a number that is written there."""
     seen: set[ast.expr] = set()
     for _, reading in facts.readings:
-        for draw in reading.draws if _trains(reading) else ():
+        for draw in reading.draws if trains(reading) else ():
             if not draw.name.startswith("rngs") or draw.node in seen or draw.module.is_test:
                 continue
             seen.add(draw.node)
@@ -38,7 +38,7 @@ def fixed_keys(facts: Facts) -> Iterator[Stale]:
                 yield Stale(draw.module, key, draw)
 
 
-def _trains(reading: Reading) -> bool:
+def trains(reading: Reading) -> bool:
     """Whether a map gives back what gradients have changed."""
     return bool(reading.updates) or _has_marks(reading.returned, 0)
 

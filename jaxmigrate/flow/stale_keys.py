@@ -163,7 +163,7 @@ def unreplaced(facts: Facts) -> Iterator[Unreplaced]:
     for _, reading in facts.readings:
         for draw in reading.draws:
             key = key_of(draw)
-            field = _field(key, draw.module, facts) if key is not None else None
+            field = field_of(key, draw.module, facts) if key is not None else None
             around = draw.module.table.function_of(field) if field is not None else None
             if field is None or around is None or draw.module.is_test:
                 continue
@@ -176,24 +176,24 @@ def unreplaced(facts: Facts) -> Iterator[Unreplaced]:
                     break
 
 
-def _field(key: ast.expr, module: Module, facts: Facts, depth: int = 0) -> ast.Attribute | None:
+def field_of(key: ast.expr, module: Module, facts: Facts, depth: int = 0) -> ast.Attribute | None:
     """The field of a parameter that a key is made of alone."""
     match key:
         case ast.Attribute(value=ast.Name() as owner, attr=name) if KEY.search(name):
             holder = module.table.scope_of[owner].lookup(owner.id)
             return key if holder is not None and any(b.kind == "param" for b in holder.bindings[owner.id]) else None
         case ast.Subscript(value=inner):
-            return _field(inner, module, facts, depth)
+            return field_of(inner, module, facts, depth)
         case ast.Call(args=[inner, *rest]):
             callee = facts.resolver.value(key.func, module)
             name = callee.name if isinstance(callee, External) else ""
             plain = all(map(_is_of_no_step, rest))
-            return _field(inner, module, facts, depth) if plain and name.startswith(RANDOM) else None
+            return field_of(inner, module, facts, depth) if plain and name.startswith(RANDOM) else None
         case ast.Name() if depth < DEEPEST:
             holder = module.table.scope_of[key].lookup(key.id)
             bindings = reaching(holder.bindings[key.id], key, module) if holder is not None else []
             values = [one.value for one in bindings]
-            return _field(values[0], module, facts, depth + 1) if len(values) == 1 and values[0] is not None else None
+            return field_of(values[0], module, facts, depth + 1) if len(values) == 1 and values[0] is not None else None
     return None
 
 

@@ -8,6 +8,7 @@ from jaxmigrate.findings import Finding
 from jaxmigrate.flow.batch_sizes import mistaken_batches
 from jaxmigrate.flow.count_units import mistaken_units
 from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.local_meshes import local_meshes
 from jaxmigrate.flow.process_counts import miscounted
 
 CODE = "JM122"
@@ -16,7 +17,7 @@ CODE = "JM122"
 def check(facts: Facts) -> Iterator[Finding]:
     """Divisions by `local_device_count` of what is summed over all, and other counts that are right on one process."""
     told = set()
-    for one in (*miscounted(facts), *mistaken_batches(facts), *mistaken_units(facts)):
+    for one in (*miscounted(facts), *mistaken_batches(facts), *mistaken_units(facts), *local_meshes(facts)):
         if one.node in told:
             continue
         told.add(one.node)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import Step, shown
@@ -13,6 +13,7 @@ from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.readings import DeviceMap, arguments
 from jaxmigrate.flow.repeated_keys import keys_repeated
 from jaxmigrate.flow.specs import out_vars, spec_axes
+from jaxmigrate.flow.state_keys import keys_of_states
 from jaxmigrate.flow.variance import AbstractValue, Draw, Level, Reading
 from jaxmigrate.flow.variance.lattice import DRAWN, GIVEN, OF_EQUAL
 from jaxmigrate.program.collectives import PMAPS, SHARD_MAPS
@@ -72,8 +73,18 @@ def check(facts: Facts) -> Iterator[Finding]:
     for module, call in by_name:
         if (module, call) not in reported:
             yield from facts.finding(module, call, CODE, f"{DRAWS} {GIVE_OWN}")
+    yield from _of_states(facts, reported)
     for module, key in facts.shared_keys():
         yield from facts.finding(module, key, CODE, f"{DRAWS} {GIVE_OWN}")
+
+
+def _of_states(facts: Facts, reported: Container[tuple[Module, ast.expr]]) -> Iterator[Finding]:
+    """Draws by the keys in a state that is replicated."""
+    for one in keys_of_states(facts):
+        if (one.draw.module, one.draw.node) not in reported:
+            message = f"{DRAWS} for all of them, as `{one.name}` is replicated with its state; give each its own"
+            way = (Step(one.module, one.call, "replicated here"),)
+            yield from facts.finding(one.draw.module, one.draw.node, CODE, message, way)
 
 
 def _all_alike(facts: Facts) -> Iterator[Finding]:
