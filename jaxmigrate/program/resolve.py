@@ -43,13 +43,16 @@ from jaxmigrate.program.values import (
 
 CURRIED = named("curried")
 TYPED = named("named-type")
+# What star imports from out of sight usually bring in under these names, for lint to presume.
+USUAL = {"partial": "functools.partial", "jax": "jax", "jnp": "jax.numpy", "lax": "jax.lax"}
 ENUMERATIONS = (External("enum.Enum"), External("enum.StrEnum"))
 
 
 class Resolver:
     """Answers what expressions stand for in a project.
 
-    `defaults_hold`: the defaults of a configuration's fields are taken for their values, as is right for lint alone.
+    `defaults_hold`: the defaults of a configuration's fields are taken for their values, and the usual names for what
+    they usually are where a star import from out of sight may bring them in, as is right for lint alone.
     """
 
     def __init__(self, project: Project, *, defaults_hold: bool = False) -> None:
@@ -291,6 +294,13 @@ class Resolver:
         for node, source in stars(self.project, module) if not found else ():
             if source is None and node.module and node.module.partition(".")[0] in ("jax", "functools"):
                 return (External(canonical(f"{node.module}.{name}")),)
+        if (
+            not found
+            and self.defaults_hold
+            and name in USUAL
+            and any(m is None for _, m in stars(self.project, module))
+        ):
+            return (External(USUAL[name]),)
         return distinct(found) if found else (External(f"builtins.{name}"),)
 
     def _bound_to(self, name: str, bindings: list[Binding], module: Module) -> Iterator[Value]:
