@@ -48,7 +48,7 @@ class MapPlans:
         self.program = chosen.program if chosen is not None else Program(around.processes, around.guarded)
         self.default_axis = chosen.axis if chosen is not None and chosen.axis else self._default_axis()
         self.around_maps = False  # also where the calls of a map could lay out what it takes
-        self.changed = chosen.layouts.replaced if chosen is not None else frozenset[ast.AST]()
+        self.changed = _without_device(chosen) if chosen is not None else frozenset[ast.expr]()
         self._plans: dict[ast.expr, MapPlan | None] = {}
         self._alone: dict[Module, list[tuple[MappedSite, Alone]]] | None = None
         self._counted: dict[Module, bool] = {}
@@ -207,6 +207,13 @@ def fits_calls(plan: MapPlan) -> bool:
     usual = all(array.drops and array.axis == 0 for array in plan.everything if not array.static)
     by_place = not (plan.given_by_keyword or plan.any_keywords or plan.by_rows)
     return usual and by_place and not (plan.has_own_mesh or plan.own_devices) and bool(plan.axis_name)
+
+
+def _without_device(chosen: Chosen) -> frozenset[ast.expr]:
+    """The operations that give no array of one device any more; one slice may still lie on one, where others do."""
+    may_lie = chosen.program.placed or chosen.program.guarded
+    first = (c for c in chosen.layouts.ops if c.op.kind == "first" and not c.for_all)
+    return chosen.layouts.replaced.difference(c.op.node for c in first if may_lie)
 
 
 def _is_local(value: Value) -> bool:

@@ -283,3 +283,35 @@ def test_names_are_followed_once(monkeypatch: pytest.MonkeyPatch) -> None:
         needed.append(steps.total())
         assert set(steps.values()) == {1}  # whatever leads to an expression, and at whatever level
     assert needed[1] < 5 * needed[0]
+
+
+BESIDE_A_HELPER = """import jax
+import jax.numpy as jnp
+from flax import jax_utils
+from flax.training.common_utils import shard
+
+
+def first(tree):
+    return jax_utils.unreplicate(tree)
+
+
+def step(w, x):
+    return w - jax.lax.pmean(x.sum(0), "i"), x * w
+
+
+p_step = jax.pmap(step, axis_name="i", in_axes=(None, 0))
+
+
+def main():
+    w = jax_utils.replicate(jnp.ones(2))
+    for _ in range(2):
+        one = jax_utils.unreplicate(w)
+        w, y = p_step(one, shard(jnp.arange(32.0).reshape(16, 2)))
+    return w[0], y
+"""
+
+
+def test_a_slice_of_a_global_array_lies_alone_where_others_do() -> None:
+    before = {"main.py": BESIDE_A_HELPER}
+    (found,) = run([Program("beside a helper", before, fix_files(before, "auto"))])
+    assert (found.verdict, found.text) == ("agrees", "")
