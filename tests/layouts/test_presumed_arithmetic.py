@@ -210,3 +210,50 @@ def test_what_a_loop_gives_a_name_that_held_no_array(files: dict[str, str]) -> N
 )
 def test_what_may_hold_an_array_of_before_the_loop(files: dict[str, str]) -> None:
     assert layouts(plan(files, "auto"))[1] == ["replicated", "stacked"]
+
+
+MEANS = (
+    HEAD
+    + """\
+X = np.sin(np.arange(48, dtype=np.float32)).reshape(16, 3)
+
+
+def step(w, x):
+    loss, grad = jax.value_and_grad(lambda w: jnp.mean((x @ w) ** 2))(w)
+    return w - 0.1 * jax.lax.pmean(grad, "i"), jax.lax.pmean(loss, "i")
+
+
+p_step = jax.pmap(step, axis_name="i")
+w = jax_utils.replicate(jnp.ones(3))
+told = []
+for i in range(3):
+    w, loss = p_step(w, shard(X + i))
+    told.append(float(jax_utils.unreplicate(USED)))
+RESULT = told
+"""
+)
+
+
+@pytest.mark.parametrize("used", ["jnp.exp(loss)", "loss / 3", "(loss + 1) ** 3", "jnp.log(loss) * 2"])
+def test_what_may_be_rounded_by_the_shape_is_likely_not_to_be(used: str) -> None:
+    files = {"main.py": MEANS.replace("USED", used)}
+    assert layouts(plan(files, "auto"))[1] == ["replicated", "stacked"]
+    found = plan(files)
+    assert layouts(found)[1] == ["replicated", "replicated"]
+    assert any("is rounded alike in any shape" in one for one in told(found))
+
+
+@pytest.mark.parametrize("used", ["jnp.ceil(loss * 8)", "jnp.where(jnp.isnan(loss), 0, 1)[None]", "jnp.sign(-loss)"])
+def test_what_is_exact_in_any_shape(used: str) -> None:
+    files = {"main.py": MEANS.replace("USED", used)}
+    exact = "where" not in used
+    assert layouts(plan(files, "auto"))[1] == ["replicated", "replicated" if exact else "stacked"]
+
+
+@pytest.mark.long
+def test_what_is_rounded_runs_to_the_same_numbers_here() -> None:
+    files = {"main.py": MEANS.replace("USED", "jnp.exp(loss / 3)")}
+    before, after = both("means", files, plan(files))
+    assert (before["error"], after["error"]) == ("", "")
+    one, other = ([float(number) for _, number in run["result"][1:]] for run in (before, after))  # type: ignore[index]
+    assert one == pytest.approx(other, rel=1e-6)

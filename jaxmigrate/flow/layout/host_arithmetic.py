@@ -41,9 +41,10 @@ REDUCED = "reduced"  # to one number, which copies of the elements do not change
 FETCHED = "fetched and reduced"  # by NumPy
 SUMMED = "summed"  # to one that they do
 BATCH = "batch"  # what a reader presumes to be one, though nothing in sight split it
-OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod)  # a power may be rounded by the shape
+OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
 COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 MAPS = named("elementwise")
+ROUNDED = named("rounded")
 SHAPES_ALL = named("reshapes-all")
 JOINS = named("joins-rows")
 EXACT = named("reduces-exactly")
@@ -73,7 +74,14 @@ def computed(
         return NOTHING if waits and are_arrays else None
     if len(refs) > 1 and not _have_one_rank(it, operands, refs, node, frame):
         return None
-    kind = TOGETHER if len(refs) > 1 else DIVIDED if _divides(it, node, frame.module) else ALONE
+    divides = len(refs) == 1 and _divides(it, node, frame.module)
+    if divides or _is_rounded(it, node, frame.module):
+        if it.trust.likely:
+            says = f"`{ast.unparse(node)}` is rounded alike in any shape"
+            it.lean(refs, Assumption("likely", "splits", "", says, frame.module, node))
+        elif not divides:
+            return None
+    kind = TOGETHER if len(refs) > 1 else DIVIDED if divides and not it.trust.likely else ALONE
     group = it.joined_group(kind, node, frame.context)
     for one in refs:
         it.changed |= one.group.flatten()
@@ -83,6 +91,13 @@ def computed(
 
 def _is_array(it: Interpreter, value: Ref, operand: ast.expr | None, frame: Frame) -> bool:
     return value.is_array or (operand is not None and one_array.seems_one(it, value, operand, frame))
+
+
+def _is_rounded(it: Interpreter, node: ast.expr | ast.AugAssign, module: Module) -> bool:
+    """Whether what is computed is no sum, product, quotient or root, all of which are rounded as they must be."""
+    if isinstance(node, ast.BinOp | ast.AugAssign):
+        return isinstance(node.op, ast.Pow)
+    return isinstance(node, ast.Call) and it.idioms.external(node.func, module) in ROUNDED
 
 
 def _divides(it: Interpreter, node: ast.expr | ast.AugAssign, module: Module) -> bool:
@@ -129,7 +144,7 @@ def function(it: Interpreter, name: str, given: Given, node: ast.Call, frame: Fr
     values = given.positional
     if given.open or has_stars(node):
         return None
-    if name in MAPS and set(given.named) <= {"a_max", "a_min", "max", "min"}:
+    if name in MAPS | ROUNDED and set(given.named) <= {"a_max", "a_min", "max", "min"}:
         result = computed(it, _operands(given), node, frame)
         if not name.startswith("jax."):
             it.lending.on_host.update(groups_in(result) if result is not None else ())
