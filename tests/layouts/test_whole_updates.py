@@ -106,6 +106,16 @@ def test_other_updates_keep_arrays_stacked(use: str) -> None:
     assert layouts(plan({"main.py": STEP.replace("USE", use)}))[0] == expected
 
 
+def test_a_dictionary_is_taken_apart_by_its_entries_alone() -> None:
+    """What is asked of each entry may look at the device axis."""
+    sure = PROGRAM.replace(".set(gain)", ".set(0.25)")
+    assert layouts(plan({"main.py": sure}, "auto"))[0] == "replicated"
+    asking = sure.replace('flatten_dict(params, sep="/")', 'flatten_dict(params, lambda _, x: x.ndim == 1, sep="/")')
+    assert layouts(plan({"main.py": asking}, "auto"))[0] == "stacked"
+    asking = sure.replace('flatten_dict(params, sep="/")', 'flatten_dict(params, sep="/", is_leaf=lambda _, x: x.ndim)')
+    assert layouts(plan({"main.py": asking}, "auto"))[0] == "stacked"
+
+
 GUARDS = [
     "if jax.process_index() == 0:\n        print(w.mean())",
     "if jax.process_index() != 0:\n        return\n    print(w.mean())",

@@ -152,7 +152,7 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
         return target[0] if isinstance(target[0], Plain) and not any(map(is_tracked, given.everything())) else None
     if name in THAWS and len(values) == 1 and isinstance(values[0], Ref):
         return values[0]
-    if name in REGROUPS and len(values) == 1 and isinstance(values[0], Ref):
+    if name in REGROUPS and len(values) == 1 and isinstance(values[0], Ref) and "is_leaf" not in given.named:
         it.changed |= values[0].group.flatten()
         return values[0].part()
     if name in FROZEN and given.named and not values:
