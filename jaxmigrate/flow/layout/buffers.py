@@ -129,7 +129,7 @@ def _is_spent(it: Interpreter, node: ast.expr, module: Module, mapped: Container
 def _is_seen_elsewhere(it: Interpreter, name: str, module: Module) -> bool:
     """Whether another module may read or set a variable of a module."""
     project = it.resolver.project
-    others = (one for one in it.scope.known_modules if one is not module and name in imported_names(one))
+    others = (one for one in it.scope.known_modules if one is not module and name in imported_names(one, project))
     return any(
         LOADS.search(one.text) is not None or module.path in imported_files(one.path, one.text, project)
         for one in others
