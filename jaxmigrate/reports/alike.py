@@ -18,16 +18,15 @@ def told(assumed: Iterable[Assumed]) -> Iterator[str]:
         groups.setdefault((one.grade, str(one.path), _NAME.sub("`", one.says)), []).append(one)
     for group in groups.values():
         varying = _varying([_NAME.findall(one.says) for one in group])
-        if len(group) < FEWEST or varying is None:
+        if len(group) < FEWEST or len(varying) > 1:
             yield from map(str, group)
         else:
-            yield _together(group, [_NAME.findall(one.says)[varying] for one in group])
+            yield _together(group, [_NAME.findall(one.says)[varying[0]] if varying else "" for one in group])
 
 
-def _varying(names: Sequence[Sequence[str]]) -> int | None:
-    """The only place in which lists of names differ; the first where they do not, None where more do."""
-    places = [i for i, column in enumerate(zip(*names, strict=True)) if len(set(column)) > 1]
-    return None if len(places) > 1 or not names[0] else (places or [0])[0]
+def _varying(names: Sequence[Sequence[str]]) -> list[int]:
+    """The places in which lists of names differ."""
+    return [i for i, column in enumerate(zip(*names, strict=True)) if len(set(column)) > 1]
 
 
 def _together(group: Sequence[Assumed], names: Sequence[str]) -> str:

@@ -30,3 +30,5 @@ def test_what_differs_in_two_names_is_told_one_by_one() -> None:
     assert [*told(every)] == [str(one) for one in every]
     same = [Assumed("likely", "x", "", "`a` is like `b`", Path("a.py"), line) for line in (3, 5, 6)]
     assert [*told(same)] == ["assumed: `a` is like `b` (a.py:3, 5-6)"]
+    nameless = [Assumed("likely", "x", "", "only people read a text", Path("a.py"), line) for line in (3, 4, 9)]
+    assert [*told(nameless)] == ["assumed: only people read a text (a.py:3-4, 9)"]
