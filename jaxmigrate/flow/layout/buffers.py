@@ -17,11 +17,12 @@ from jaxmigrate.flow.layout.model import PRESUMED
 from jaxmigrate.flow.layout.module_names import imported_names
 from jaxmigrate.flow.layout.own_values import is_counted, is_entry
 from jaxmigrate.flow.layout.values import Blocker, Group, Ref
-from jaxmigrate.program.imports import imported_files
+from jaxmigrate.program.imports import loaded
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once, once_each
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Scope
+from jaxmigrate.program.string_imports import runs_others
 from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import External, Function
 
@@ -42,7 +43,7 @@ OUT_PLACES = {
 IN_PLACE = re.compile(r"^__(?!iter__|init__)(i[a-z]+|setitem|setattr)__$")  # methods
 ADDRESSES = frozenset({"ctypes", "__array_interface__"})  # by which C writes into it
 WRITTEN_THROUGH = frozenset({"flat", "real", "imag"})
-LOADS = re.compile(r"\bimport __main__\b|\bsys\.modules\b|\bimport_module\b|\b__import__\b")
+MAIN = re.compile(r"\bimport[ \t]+__main__\b|\bfrom[ \t]+__main__\b")
 Operand: TypeAlias = tuple[ast.expr, Module]
 
 
@@ -127,13 +128,12 @@ def _is_spent(it: Interpreter, node: ast.expr, module: Module, mapped: Container
 
 
 def _is_seen_elsewhere(it: Interpreter, name: str, module: Module) -> bool:
-    """Whether another module may read or set a variable of a module."""
-    project = it.resolver.project
-    others = (one for one in it.scope.known_modules if one is not module and name in imported_names(one, project))
-    return any(
-        LOADS.search(one.text) is not None or module.path in imported_files(one.path, one.text, project)
-        for one in others
-    )
+    """Whether another module may read or set a variable of a module, by others that it imports as well."""
+    project, known = it.resolver.project, it.scope.known_modules
+    others = [one for one in known if one is not module and name in imported_names(one, project)]
+    if others and any(MAIN.search(one.text) is not None or runs_others(one.text) for one in known):
+        return True
+    return any(module.path in loaded(one.path, one.text, project) for one in others)
 
 
 def _copies_at_once(it: Interpreter, call: ast.Call, module: Module) -> bool:
