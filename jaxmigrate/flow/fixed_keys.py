@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from jaxmigrate.flow.drawn_streams import is_drawn_from
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.stale_keys import MEASURING, Stale, key_of
 from jaxmigrate.flow.variance import AbstractValue, Reading
@@ -12,6 +13,7 @@ from jaxmigrate.flow.variance.lattice import STEP, STEPPED
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.order import reaching
+from jaxmigrate.program.process_texts import texts_beside
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Constant, External
@@ -34,7 +36,9 @@ def fixed_keys(facts: Facts) -> Iterator[Stale]:
             key = key_of(draw)
             if key is None or _is_quiet(draw.node, draw.module, facts.resolver):
                 continue
-            if not MEASURING.search(draw.module.path.name.lower()) and _is_fixed(key, draw.module, facts.resolver):
+            if MEASURING.search(draw.module.path.name.lower()) or not _is_fixed(key, draw.module, facts.resolver):
+                continue
+            if is_drawn_from(draw, texts_beside(draw.module, facts.resolver)):
                 yield Stale(draw.module, key, draw)
 
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from jaxmigrate.flow.drawn_streams import is_drawn_from
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.fixed_keys import trains
 from jaxmigrate.flow.layout.idioms import REPLICATES
@@ -54,7 +55,7 @@ def keys_of_states(facts: Facts) -> Iterator[StateKey]:
             replicating = [*_replicating(facts)]
         texts = texts_beside(found.application.module, facts.resolver)
         there = [one for one in replicating if one[2] == owner and one[0].text in texts]
-        if there and not _is_own(key, texts) and not _is_set(key, reading, facts):
+        if there and is_drawn_from(draw, texts) and not _is_own(key, texts) and not _is_set(key, reading, facts):
             yield StateKey(draw, f"{owner}.{key}", there[0][0], there[0][1])
 
 
