@@ -107,15 +107,18 @@ class EqualOutputs(Groups):
         output, states = self._outputs(node)[index], presuming.states(self.it, node)
         places = [at for at in states if output is not None and self._is_in(node, at, output)]
         learned = all(states[at] for at in places)
+        keeps = initializers.keeps_statistics(self.it.sites[node].module, self.it)
         if not part.fields or (learned and _is_only_unknown(trusted)):
-            own = not _is_only_unknown(trusted) or (not learned and initializers.keeps_statistics(self.it))
+            own = not _is_only_unknown(trusted) or (
+                not learned and initializers.keeps_statistics(self.it.sites[node].module, self.it)
+            )
             return (part, ()) if own else (EQUAL, (why,))
         kept = {
             name
             for name in part.fields
             if _is_only_unknown(field_of(trusted, name)) and (objects.is_learned(name) or name == OTHERS)
         }
-        if initializers.keeps_statistics(self.it):
+        if keeps:
             kept.discard(OTHERS)
         else:
             kept |= {name for name in part.fields if initializers.holds_statistics(name)}  # which hold nothing

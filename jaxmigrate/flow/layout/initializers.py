@@ -13,6 +13,7 @@ import re
 from jaxmigrate.flow.layout import mapped_bodies
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.once import once_each
 from jaxmigrate.program.values import Function, Value
 
 STATISTICS = re.compile(r"\b(?:batch_stats|mutable|BatchNorm|(?:bn|model|net|network)_state|running_(?:mean|var))\b")
@@ -21,7 +22,7 @@ KEEPS = re.compile(
     r"|\.(?:variable|sow|put_variable)\("
 )
 CHANGES = re.compile(  # linen changes no statistics but by `mutable=`
-    r"\bmutable\b|running_(?:mean|var)|_with_state\b|\bset_state\b|StateIndex"
+    r"\bmutable\b(?!\s*=\s*(?:False|\[\])\s*[,)])|running_(?:mean|var)|_with_state\b|\bset_state\b|StateIndex"
     r"|^[ \t]*(?:import|from)\b.*\b(?:nnx|haiku|equinox|objax|trax|nn\.stateful)\b",
     re.MULTILINE,
 )
@@ -62,15 +63,19 @@ def initializes(it: Interpreter, site: ast.expr, value: Value | None) -> bool:
     return any(INITIALIZES.search(name.lower()) for name in names)
 
 
-def keeps_statistics(it: Interpreter) -> bool:
-    """Whether a program names statistics that a network takes of its batch, and keeps.
+@once_each
+def keeps_statistics(module: Module, it: Interpreter) -> bool:
+    """Whether the program that a module runs in names statistics that a network takes of its batch, and keeps.
 
     Where it writes its networks itself and none of them keeps anything, or nothing changes what they keep, there is
     nothing in what is kept for them that a step changes.
     """
-    if not any(STATISTICS.search(module.text) for module in it.modules):
-        return False
-    return not it.reachable.says(NETWORK) or (it.reachable.says(KEEPS) and it.reachable.says(CHANGES))
+    texts = it.reachable.texts_with(module.path)
+
+    def says(pattern: re.Pattern[str]) -> bool:
+        return any(map(pattern.search, texts))
+
+    return says(STATISTICS) and (not says(NETWORK) or (says(KEEPS) and says(CHANGES)))
 
 
 def holds_statistics(field: str) -> bool:

@@ -105,6 +105,10 @@ class ReachableModules:
         together = self.graph.together([source]) if any(map(pattern.search, self._texts.values())) else ()
         return any(pattern.search(self._text(path)) for path in together if path != source)
 
+    def texts_with(self, source: Path) -> list[str]:
+        """The texts of all files that may be loaded along with one, its own included."""
+        return [self._text(path) for path in sorted({source, *self.graph.together([source])})]
+
     def says(self, pattern: re.Pattern[str]) -> bool:
         """Whether some file of the project, or beside it, holds a pattern."""
         return any(pattern.search(text) for text in self._texts.values())

@@ -137,14 +137,15 @@ def _if(run: Run, node: ast.If, frame: Frame) -> bool:
 
 
 def _is_none(run: Run, test: ast.expr, frame: Frame) -> bool | None:
-    """What `x is None` or `x is not None` is where x is certainly an array, or None; None for anything else."""
+    """What `x is None` or `x is not None` is where x is certainly an array, a function, or None; else None."""
     match test:
         case ast.Compare(left=ast.Name() as name, ops=[(ast.Is() | ast.IsNot()) as op], comparators=[other]):
             if not (isinstance(other, ast.Constant) and other.value is None):
                 return None
             value = run.evaluate(name, frame)
-            if value.kind == "array" or value.static == Constant(None):
-                return isinstance(op, ast.IsNot) is (value.kind == "array")
+            is_there = value.kind == "array" or suspicion.is_function(value)
+            if is_there or value.static == Constant(None):
+                return isinstance(op, ast.IsNot) is is_there
     return None
 
 

@@ -61,7 +61,11 @@ def _is_function(run: Run, node: ast.expr, frame: Frame) -> bool:
     """Whether a variable holds a function for certain."""
     if not isinstance(node, ast.Name) or frame.holder(node.id) is None:
         return False
-    value = run.evaluate(node, frame)
+    return is_function(run.evaluate(node, frame))
+
+
+def is_function(value: AbstractValue) -> bool:
+    """Whether a value is a function or a class for certain."""
     return isinstance(value.callee, Closure | Bound | Transformed) or isinstance(value.static, Function | Class)
 
 
