@@ -277,7 +277,14 @@ def needs_of(
             needs = one if needs is None else merged(needs, one)
     needs = needs or Needs()
     alone = needs.alone and not needs.inner
-    return replace(needs, processes=around.several, alone=alone, lower=around.lower, wrapped=around.wrapped)
+    return replace(
+        needs,
+        processes=around.several,
+        for_one=around.processes and not around.several,
+        alone=alone,
+        lower=around.lower,
+        wrapped=around.wrapped,
+    )
 
 
 def _needs_of_one(decision: Decision, around: Surroundings, resolver: Resolver, changed: Collection[ast.AST]) -> Needs:

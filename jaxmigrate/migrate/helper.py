@@ -28,7 +28,8 @@ class Needs:
 
     `axis_name` is "given" where every site passes a string, "optional" where one may pass None or nothing, "absent"
     where none passes any. `list_axes` says that an `in_axes` may be a list. `processes` asks for host-local arrays in
-    programs of several processes, `lower` and `wrapped` for the attributes of those names on the result. `inner` says
+    programs of several processes, `for_one` that it raises in one that nothing shows to be of several; `lower` and
+    `wrapped` ask for the attributes of those names on the result. `inner` says
     that what is mapped may hold maps itself, which share the mesh. `alone` says that an argument whose axis is None may
     lie on one device, where `jax.jit` takes no others beside it, and `moves` that any may lie on devices that are not
     those of the mesh. `again` says that one function may be mapped more than once, `unhashable` that something else may
@@ -45,6 +46,7 @@ class Needs:
     backend: bool = False
     axis_size: bool = False
     processes: bool = False
+    for_one: bool = False
     lower: bool = False
     wrapped: bool = False
     inner: bool = False
@@ -103,6 +105,11 @@ class Names:
     cache: str = "functools.lru_cache"
     default_axis: str = DEFAULT_AXIS
     imports: tuple[str, ...] = ()
+
+
+def only_one(jax: str) -> str:
+    """What keeps code of one process from running as several, where the first devices are those of another process."""
+    return f'assert {jax}.process_count() == 1, "written for one process"'
 
 
 def all_devices(jax: str, backend: str = "", *, processes: bool) -> str:
@@ -279,6 +286,8 @@ def _mesh_of(needs: Needs, names: Names) -> Iterator[str]:
 
 def _mesh_lines(needs: Needs, names: Names) -> Iterator[str]:
     """The devices that pmap takes: those given, else the first ones, grouped by process."""
+    if needs.for_one:
+        yield only_one(names.jax)
     if needs.axis_size:
         yield "rows = rows if axis_size is None else axis_size"
     if needs.devices:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from jaxmigrate.migrate.helper import Names, Needs, helper_lines, kept_lines
+from jaxmigrate.migrate.helper import Names, Needs, helper_lines, kept_lines, only_one
 from jaxmigrate.migrate.imports import together
 from jaxmigrate.migrate.names import FileNames
 from jaxmigrate.migrate.sharing import NAMES, Wanted, with_their_own
@@ -73,6 +73,8 @@ def _mesh_of(names: FileNames, wanted: Wanted) -> Iterator[str]:
     devices = wanted.first(jax)
     yield f"def mesh_of(tree{', ' + parameter if parameter else ''}):"
     yield '    """The first devices, one for each row of the arrays in tree."""'
+    if wanted.processes and not wanted.several:
+        yield f"    {only_one(jax)}"
     yield f"    rows, *_ = {jax}.tree.leaves(tree)[0].shape"
     yield f"    return {names.of('jax.sharding.Mesh')}({devices}[:rows], ({axis},))"
 

@@ -588,12 +588,21 @@ def test_the_state_in_the_carry_of_a_scan_is_presumed_to_be_kept_equal() -> None
 def test_a_network_that_keeps_statistics_keeps_its_state_per_device() -> None:
     assert "replicated" not in layouts(plan({"main.py": CARRY, "models.py": NORMALIZED}))[0]
     assert "replicated" not in layouts(plan({"main.py": CARRY}))[0]
+    remembering = MODELS.replace("class Net", "def remember(hk, x):\n    hk.set_state('memory', x)\n\n\nclass Net")
+    assert "replicated" not in layouts(plan({"main.py": CARRY, "models.py": remembering}))[0]
 
 
 FROZEN = NORMALIZED.replace("average=False", "average=True").replace(
     'out, kept = model.apply({"params": params, **kept}, batch, rng, mutable=list(kept))',
     'out = model.apply({"params": params, **kept}, batch, rng)',
 )
+
+
+def test_statistics_of_another_program_of_the_project_do_not_count() -> None:
+    other = "import models\n\n\ndef run(net, x):\n    return net.apply({}, x, mutable=['batch_stats'])\n"
+    assert "replicated" in layouts(plan({"main.py": CARRY, "models.py": FROZEN, "bn.py": other}))[0]
+    used = FROZEN.replace("import jax\n", "import jax\n\nimport bn\n", 1)
+    assert "replicated" not in layouts(plan({"main.py": CARRY, "models.py": used, "bn.py": other}))[0]
 
 
 def test_statistics_that_nothing_changes_are_no_reason_to_keep_a_state_per_device() -> None:

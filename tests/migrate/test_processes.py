@@ -677,3 +677,13 @@ def test_maps_over_the_devices_of_a_process_stay_stacked_beside_maps_over_all(tm
     told = PlanOptions("auto", declared=Declarations(processes=1))
     plan, _ = plan_sources([("program.py", tmp_path / "program.py", before)], told)
     assert [one.layout for one in plan.sites[1].arguments] == ["replicated", "split"]
+
+
+@pytest.mark.parametrize("count", ["local_device_count", "device_count"])
+def test_a_map_of_the_first_devices_raises_in_several_processes_that_nothing_shows(count: str) -> None:
+    text = f"import jax\n\nN = jax.{count}()\n\n\ndef make(f, n, **how):\n    return jax.pmap(f, 'i', **how)\n"
+    plan, errors = plan_sources([("a.py", Path("/project/a.py"), text)], PlanOptions("auto"))
+    assert not errors
+    after = plan.files[0].after
+    assert "[:rows]" in after
+    assert ("process_count() == 1" in after) is (count == "local_device_count")

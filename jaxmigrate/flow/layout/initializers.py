@@ -16,7 +16,9 @@ from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once_each
 from jaxmigrate.program.values import Function, Value
 
-STATISTICS = re.compile(r"\b(?:batch_stats|mutable|BatchNorm|(?:bn|model|net|network)_state|running_(?:mean|var))\b")
+STATISTICS = re.compile(
+    r"\b(?:batch_stats|mutable|BatchNorm|(?:bn|model|net|network)_state|running_(?:mean|var)|set_state|\w+_with_state)\b"
+)
 KEEPS = re.compile(
     r"batch_?stats|BatchNorm|batch_norm|running_(?:mean|var)|SpectralNorm|_with_state\b|\bset_state\b|StateIndex"
     r"|\.(?:variable|sow|put_variable)\("
@@ -75,7 +77,8 @@ def keeps_statistics(module: Module, it: Interpreter) -> bool:
     def says(pattern: re.Pattern[str]) -> bool:
         return any(map(pattern.search, texts))
 
-    return says(STATISTICS) and (not says(NETWORK) or (says(KEEPS) and says(CHANGES)))
+    keeps = says(KEEPS) and says(CHANGES)
+    return says(STATISTICS) and (keeps or not says(NETWORK))
 
 
 def holds_statistics(field: str) -> bool:
