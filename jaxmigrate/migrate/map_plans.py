@@ -211,9 +211,10 @@ def fits_calls(plan: MapPlan) -> bool:
 
 def _without_device(chosen: Chosen) -> frozenset[ast.expr]:
     """The operations that give no array of one device any more; one slice may still lie on one, where others do."""
-    may_lie = chosen.program.placed or chosen.program.guarded
+    may_lie, gives_up = chosen.program.placed or chosen.program.guarded, chosen.program.gives_up
     first = (c for c in chosen.layouts.ops if c.op.kind == "first" and not c.for_all)
-    return chosen.layouts.replaced.difference(c.op.node for c in first if may_lie)
+    apart = (c.op.node for c in first if may_lie and (gives_up or not c.lent))
+    return chosen.layouts.replaced.difference(apart)
 
 
 def _is_local(value: Value) -> bool:
