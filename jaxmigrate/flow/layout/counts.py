@@ -61,7 +61,10 @@ def may_be_given_fewer(module: Module, resolver: Resolver) -> bool:
 
 
 def imports_part(module: Module, project: Project) -> bool:
-    """Whether a file imports a number that another makes of that of the devices, `half = device_count() // 2`."""
+    """Whether a file imports a number that another makes of that of the devices, `half = device_count() // 2`.
+
+    Or the number itself, which it divides.
+    """
     for statement in module.table.import_statements:
         if isinstance(statement, ast.ImportFrom):
             source = project.imported(module, statement.module or "", statement.level)
@@ -73,10 +76,30 @@ def imports_part(module: Module, project: Project) -> bool:
             inner = [(project.imported(module, alias.name, 0), alias.asname or alias.name) for alias in statement.names]
         if source is not None and source is not module and _gives_part(source, names):
             return True
+        if source is not None and source is not module and _divides(module, _counts_of(statement, source)):
+            return True
         for one, name in inner:
             if one is not None and one is not module and _gives_part(one, _read_of(name, module)):
                 return True
     return False
+
+
+def _counts_of(statement: ast.AST, source: Module) -> set[str]:
+    """The names under which a file imports the number of the devices from another."""
+    aliases = statement.names if isinstance(statement, ast.ImportFrom) else []
+    bound = {alias.asname or alias.name: source.table.root.bindings.get(alias.name, ()) for alias in aliases}
+    return {name for name, found in bound.items() if found and all(_is_count(one.value) for one in found)}
+
+
+def _divides(module: Module, counts: Collection[str]) -> bool:
+    """Whether a file divides one of some numbers by a constant."""
+    return bool(counts) and _divided_in(module.nodes, counts)
+
+
+def _divided_in(nodes: Iterable[ast.AST], counts: Collection[str]) -> bool:
+    divided = (n for n in nodes if isinstance(n, ast.BinOp) and isinstance(n.right, ast.Constant))
+    parts = (n.left for n in divided if isinstance(n.op, ast.FloorDiv | ast.Div | ast.RShift))
+    return any(isinstance(one, ast.Name) and one.id in counts for one in parts)
 
 
 def _gives_part(source: Module, names: Collection[str]) -> bool:
@@ -220,9 +243,7 @@ def _changes_count(scope: Scope) -> bool:
         return True
     if not counts:
         return False
-    divided = (n for n in ast.walk(scope.node) if isinstance(n, ast.BinOp) and isinstance(n.right, ast.Constant))
-    parts = (n for n in divided if isinstance(n.op, ast.FloorDiv | ast.Div | ast.RShift))
-    return any(isinstance(n.left, ast.Name) and n.left.id in counts for n in parts)
+    return _divided_in(ast.walk(scope.node), counts)
 
 
 def has_fixed_rows(node: ast.expr, module: Module) -> bool:
