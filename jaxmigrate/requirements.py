@@ -119,7 +119,12 @@ def pins(root: Path) -> Iterator[str]:
 def requirements(root: Path) -> Iterator[Requirement]:
     """What a project asks of jax and jaxlib, in the order of files and lines."""
     more = sorted({path.relative_to(root).as_posix() for pattern in MORE for path in root.glob(pattern)})
-    for name in dict.fromkeys((*FILES, *more)):
+    yield from _asked(root, dict.fromkeys((*FILES, *more)))
+
+
+def _asked(root: Path, names: Iterable[str]) -> Iterator[Requirement]:
+    """What some files of a project ask of jax and jaxlib."""
+    for name in names:
         text = text_of(root / name)
         lines = text.split("\n")
         made = any(_MADE_BY_A_TOOL.match(line) for line in lines[:10])
@@ -175,7 +180,7 @@ def _shown(name: str, bound: tuple[str, Release, bool]) -> str:
 
 
 def _bounds(root: Path) -> Iterator[tuple[str, Release]]:
-    for one in requirements(root):
-        if one.name == "jax" and one.file in FILES:
+    for one in _asked(root, FILES):
+        if one.name == "jax":
             for how, version, _ in one.bounds:
                 yield {"": "==", "^": "~="}.get(how, how), version

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from jaxmigrate.program.old_names import Release
 from jaxmigrate.reports.diff import diff_of
 from jaxmigrate.reports.fix_result import FixedFile, Outcome
-from jaxmigrate.requirements import LOWER, OLDEST, Requirement, pins, requirements
+from jaxmigrate.requirements import OLDEST, Requirement, pins, requirements
 from jaxmigrate.sources import SourceError, SourceFile, read_source, write_source
 
 UPPER = ("<", "<=", "!=")
@@ -83,7 +83,7 @@ def _bounds(one: Requirement, said: str, oldest: Release) -> str:
 def _kept(one: Requirement, oldest: Release) -> Iterator[tuple[str, Release]]:
     """The upper bounds that still let something in."""
     for how, release, any_patch in one.bounds:
-        if how in UPPER and not any_patch and how not in LOWER and release > oldest:
+        if how in UPPER and not any_patch and release > oldest:
             yield how, release
 
 

@@ -9,8 +9,6 @@ from jaxmigrate.flow.variance import Draw
 
 DROPS = re.compile(r"^[^#\n]*drop(?:out|_?path)\w*\s*\(", re.IGNORECASE | re.MULTILINE)
 ANY = re.compile(r"^(?![^#\n]*\bdef make_rng)[^#\n]*\bmake_rng\(\s*[^\s\"')]", re.MULTILINE)
-
-
 NETWORK = re.compile(r"^[ \t]*class \w+\(.*\bModule\b", re.MULTILINE)
 
 
