@@ -15,8 +15,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 
 from jaxmigrate.program.imports import imported_files, packages
+from jaxmigrate.program.loaded_files import RUNS
 from jaxmigrate.program.modules import Project, import_name
-from jaxmigrate.program.string_imports import loads_anything, loads_by_name, may_load, may_run, runs_others
+from jaxmigrate.program.string_imports import loads_anything, loads_by_name, may_load, may_run, runs_others, says_path
 
 _CONFIGURATION = re.compile(r"^def get_config\b", re.MULTILINE)
 
@@ -46,6 +47,7 @@ class ImportGraph:
         self._imported: dict[Path, frozenset[Path]] = {}
         self._importers: dict[Path, list[Path]] | None = None
         self._by_name: list[Path] = []  # the files that import by a string
+        self._running: list[Path] = []  # the files that may run others
         self._loaders: dict[Path, list[Path]] = {}
         self._loaded: dict[Path, list[Path]] = {}
         self._unsaid: list[Path] | None = None
@@ -93,14 +95,18 @@ class ImportGraph:
                     self._importers.setdefault(one, []).append(file)
                 if loads_by_name(self.text(file)):
                     self._by_name.append(file)
+                if RUNS.search(self.text(file)):
+                    self._running.append(file)
         return self._importers
 
     def loaders_of(self, path: Path) -> list[Path]:
-        """The files that may load one by a string that says its name, or by a flag that names a configuration."""
+        """The files that may load one by a string that says its name or path, or by a flag for configurations."""
         if path not in self._loaders:
             name = import_name(path)
             by_name = (one for one in self.loading_by_name() if one != path and name in self.text(one))
             found = [one for one in by_name if may_load(self.text(one), path)]
+            by_path = (one for one in self.running_others() if one != path and path.name in self.text(one))
+            found += [one for one in by_path if one not in found and says_path(self.text(one), path)]
             if path in self._configured():
                 found += [one for one in self.files if "config_flags" in self.text(one)]
             self._loaders[path] = found
@@ -110,6 +116,11 @@ class ImportGraph:
         """The files that load some other one by a string."""
         self._note_importers()
         return self._by_name
+
+    def running_others(self) -> list[Path]:
+        """The files that may run some other one which they do not import by a statement."""
+        self._note_importers()
+        return self._running
 
     def loaded_by(self, path: Path) -> list[Path]:
         """The files that one may load although no import statement of it says so."""

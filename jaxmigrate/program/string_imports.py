@@ -10,6 +10,7 @@ from pathlib import Path
 BY_STRING = re.compile(r"\b(import_module|__import__|runpy|resolve_name|sys\.modules)\b")
 _CALL = re.compile(r"\b(?:import_module|__import__|run_module|resolve_name)\(\s*(?:([rbfRBF]*)([\"'])([^\"'\n]*)\2)?")
 _ITEM = re.compile(r"\bsys\.modules\[\s*(?:([rbfRBF]*)([\"'])([^\"'\n]*)\2)?")
+_SPEC = re.compile(r"\bfind_spec\(\s*([\"'])([\w.]+)\1")
 _DOTTED = re.compile(r"[\"']((?:\w+\.)+\w+)[\"']")
 
 
@@ -33,16 +34,23 @@ def may_run(text: str, source: Path) -> bool:
     """
     if may_load(text, source) or loads_anything(text):
         return True
-    said = _paths_run(text)
-    return said is not None and (not said or any(source.parts[-len(parts) :] == parts for parts in said))
+    return _RUNS.search(text) is not None and (not _paths(text) or says_path(text, source))
+
+
+def says_path(text: str, source: Path) -> bool:
+    """Whether a text says the path of a file."""
+    return source.name in text and any(source.parts[-len(parts) :] == parts for parts in _paths(text))
 
 
 @lru_cache(maxsize=4096)
-def _paths_run(text: str) -> tuple[tuple[str, ...], ...] | None:
-    """The parts of the paths that a text says, if it runs files."""
-    if _RUNS.search(text) is None:
-        return None
+def _paths(text: str) -> tuple[tuple[str, ...], ...]:
+    """The parts of the paths of Python files that a text says."""
     return tuple(Path(one).parts for one in _FILE.findall(text))
+
+
+def imports_computed(text: str) -> bool:
+    """Whether a text imports by a string that it does not say as a whole."""
+    return any(call[3] is None or "{" in call[3] for call in _CALL.finditer(text))
 
 
 @lru_cache(maxsize=4096)
@@ -84,7 +92,7 @@ def _fits(parts: tuple[str, ...], is_package: bool, source: Path) -> bool:
 @lru_cache(maxsize=4096)
 def _loaded(text: str) -> tuple[tuple[tuple[str, ...], bool], ...]:
     """The dotted names that a text may load, with whether any module of a package of that name is meant."""
-    if BY_STRING.search(text) is None:
+    if BY_STRING.search(text) is None and "exec_module" not in text:
         return ()
     return tuple(dict.fromkeys(_names(text)))
 
@@ -102,5 +110,7 @@ def _names(text: str) -> Iterator[tuple[tuple[str, ...], bool]]:
             yield parts, is_package
         if parts[1:] and not is_package:
             yield parts[:-1], False  # the package around it, or the module whose attribute it is
+    for _, said in _SPEC.findall(text) if "exec_module" in text else ():
+        yield tuple(said.split(".")), False
     for dotted in _DOTTED.findall(text) if computed else ():
         yield tuple(dotted.split(".")), False

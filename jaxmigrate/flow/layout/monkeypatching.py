@@ -64,9 +64,29 @@ def note_stored(it: Interpreter, owner: Abstract, name: str, value: Abstract, no
             case Obj():  # which is followed
                 continue
             case _:
-                replaces = _has_function(value) and class_index.is_method(it, name)
+                replaces = _has_function(value) and (class_index.is_method(it, name) or _is_of_loaded(it, name))
         if replaces:
             _note(it, name, node, frame.module)
+
+
+def note_loaded(it: Interpreter) -> None:
+    """The same of code that runs a file in a dictionary and sets names there."""
+    modules = {module.path: module for module in it.modules}
+    for load, sources in it.reachable.set_there.items():
+        for module in (modules[path] for path in sources if path in modules):
+            for name in sorted(load.sets):
+                if load.module is not None and load.node is not None and _defines(module, name):
+                    _note(it, name, load.node, load.module)
+
+
+def _defines(module: Module, name: str) -> bool:
+    return any(binding.kind in ("def", "class") for binding in module.table.root.bindings.get(name, ()))
+
+
+def _is_of_loaded(it: Interpreter, name: str) -> bool:
+    """Whether a module that code loads by its path defines something of a name."""
+    by_path = [*it.reachable.loading.values(), *it.reachable.unread.values()]
+    return any(_defines(module, name) for module in it.modules if any(module.path in held for held in by_path))
 
 
 def note_in(it: Interpreter, module: Module) -> None:

@@ -15,15 +15,19 @@ from functools import cached_property
 from pathlib import Path
 
 from jaxmigrate.program.import_graph import ImportGraph
+from jaxmigrate.program.loaded_files import Load, loads
 from jaxmigrate.program.modules import Module, Project, import_name
 from jaxmigrate.program.newer import may_be_newer
+from jaxmigrate.program.string_imports import imports_computed
 
 ROUND_NAMES = frozenset(
     {"globals", "locals", "vars", "eval", "exec", "getmembers", "__dict__", "__getattribute__", "attrgetter"}
     | {"methodcaller", "import_module", "__import__", "modules", "currentframe", "get_objects", "_getframe"}
 )
 TELLING = re.compile(r"axis_index|ppermute|all_to_all|pshuffle|pswapaxes|psum_scatter|callback|process_index")
+_ANY_OF_MODULE = (ROUND_NAMES | {"getattr", "setattr", "items", "values"}) - {"exec", "import_module", "__import__"}
 STRING_IMPORTS = frozenset({"import_module", "__import__", "modules"})
+_ASKED = re.compile(r"\.[ \t]*([^\W\d]\w*)|[\"']([^\W\d]\w*)[\"']")
 _WORD = re.compile(r"[^\W\d]\w*")
 _COMPUTED = re.compile(r"\b(?:getattr|setattr)\(\s*([\w.]+)\s*,\s*(?![rbf]?[\"'])")
 _STORED = re.compile(r"^[ \t]*([^\W\d]\w*)(?:\.\w+)*\.\w+[ \t]*=(?!=)", re.MULTILINE)
@@ -42,6 +46,11 @@ class _Facts:
     def words(self) -> frozenset[str]:
         """All names in it, and all words."""
         return frozenset(_WORD.findall(self._text))
+
+    @cached_property
+    def asked(self) -> frozenset[str]:
+        """The names of attributes in it, and the texts that could be names."""
+        return frozenset(attribute or text for attribute, text in _ASKED.findall(self._text))
 
     @cached_property
     def methods(self) -> frozenset[str]:
@@ -75,8 +84,9 @@ class ReachableModules:
     """The modules of a project that import, directly or not, what takes part; `texts` are all that there are.
 
     `unread` are those that may take part in a way that fix cannot follow, since they import by string, or since only a
-    later Python than this one parses them: by path, the files whose names each can use, with these names. `given` are
-    those that are sure to be of one program. `beneath` are the files found so far that those that take part import.
+    later Python than this one parses them: by path, the files whose names each can use, with these names; `loading` the
+    same of those that say the paths of what they load. `given` are those that are sure to be of one program. `beneath`
+    are the files found so far that those that take part import.
     """
 
     def __init__(self, project: Project, texts: Mapping[Path, str], given: Collection[Path] | None = None) -> None:
@@ -89,6 +99,9 @@ class ReachableModules:
         self._facts = facts
         self.beneath: set[Path] = set()
         self.unread: dict[Path, dict[Path, Collection[str]]] = {}
+        self.loading: dict[Path, dict[Path, Collection[str]]] = {}
+        self.set_there: dict[Load, set[Path]] = {}  # the files in whose variables a load sets names
+        self._loads: dict[Path, tuple[Load, ...]] = {}
 
     @property
     def given(self) -> Collection[Path]:
@@ -127,9 +140,50 @@ class ReachableModules:
             loading = self.graph.loaders_of(source)
             others = (p for p in self.graph.loading_by_name() if p not in joined and (p in self.given or p in loading))
             found |= {p for p in others if name in self._text(p) and quoted.search(self._text(p))}
+            using = self._note_loads(source, names[source])
             for path in loading:
-                self._note_use(path, source, names[source], ROUND_NAMES - STRING_IMPORTS)
+                if source not in self.loading.get(path, ()) or imports_computed(self._text(path)):
+                    self._note_use(path, source, names[source], ROUND_NAMES - STRING_IMPORTS)
+            found |= using.difference(joined)
         return self._parsed(found)
+
+    def _note_loads(self, source: Path, names: Collection[str]) -> set[Path]:
+        """Keeps what files use of one that they load by a path or name that is said, or may load; gives these files."""
+        found: set[Path] = set()
+        for path in self.graph.running_others():
+            for load in self._loads_of(path) if path != source else ():
+                said = load.tails is not None or self._is_said_above(path, source)
+                if load.may_be(source) and (said or load.names is not None or path in self.given):
+                    used = self._used(path, source, load, names)
+                    held = (self.loading if said else self.unread).setdefault(path, {})
+                    held[source] = {*held.get(source, ()), *used}
+                    if load.sets:
+                        self.set_there.setdefault(load, set()).add(source)
+                    found |= {path} if used or (said and load.names != frozenset()) else set()
+        return found
+
+    def _is_said_above(self, path: Path, source: Path) -> bool:
+        """Whether a file that loads others, or one that leads to it, says the name of a file."""
+        said = re.compile(rf"""["'](?:[^"'\n]*[/.])?{re.escape(import_name(source))}(?:\.py)?["']""")
+        return any(said.search(self._text(one)) for one in (path, *self.graph.above([path])))
+
+    def _loads_of(self, path: Path) -> tuple[Load, ...]:
+        if path not in self._loads:
+            module = self._project.module(path)
+            self._loads[path] = loads(module) if module is not None else ()
+        return self._loads[path]
+
+    def _used(self, path: Path, source: Path, load: Load, names: Collection[str]) -> Collection[str]:
+        """Those of some names of a file that are used where another one loads it, or wherever that passes it on."""
+        if load.names is not None:
+            importing = self.graph.above([path]) - {path, source} if load.in_variable else ()
+            return load.names.union(*(self._facts_of(one).asked for one in importing)).intersection(names)
+        reaching = self.graph.beneath(self.graph.above([path])) - {source}
+        wide = {path} if load.tails is None else reaching
+        if any(not self._facts_of(one).words.isdisjoint(_ANY_OF_MODULE) for one in wide):
+            return names
+        said = frozenset[str]().union(*(self._facts_of(one).asked for one in reaching))
+        return (said | self._facts_of(path).words).intersection(names)
 
     def _note_unread(self, paths: Iterable[Path], source: Path, names: Collection[str]) -> None:
         """Keeps what files that only a later Python parses can use of another one."""

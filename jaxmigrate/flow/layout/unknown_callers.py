@@ -82,7 +82,14 @@ def _join_callers(it: Interpreter, functions: Iterable[Function]) -> bool:
 def use_from_unread(it: Interpreter) -> None:
     """What files can use that are not followed stays as it is: those import by string, or another Python runs them."""
     modules = {module.path: module for module in it.modules}
-    held = _held(it) if it.reachable.unread else {}
+    held = _held(it) if it.reachable.unread or it.reachable.loading else {}
+    for path, used in it.reachable.loading.items():
+        said = "which loads it by its path"
+        reason = Stacked.NOT_VISIBLE.reason(f"may be used in {path.name}, {said}", f"may be used in a file, {said}")
+        for source, names in used.items():
+            if source in modules and names:
+                module = modules[source]
+                _use_names(it, Blocker(reason, module, module.tree), frozenset(names), held)
     for path, used in it.reachable.unread.items():
         why = it.reachable.why_unread(path)
         reason = Stacked.NOT_VISIBLE.reason(f"may be used in {path.name}, {why}", f"may be used in a file, {why}")
