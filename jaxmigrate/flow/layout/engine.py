@@ -77,7 +77,7 @@ def _join_reachable(it: Interpreter) -> set[str]:
         it.join_module(module)
     for module in it.reachable.replacing(joined):
         monkeypatching.note_in(it, module)
-    monkeypatching.note_loaded(it)
+    monkeypatching.note_hidden(it)
     unknown_callers.use_from_unread(it)
     return names
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 
-from jaxmigrate.flow.layout import class_index
+from jaxmigrate.flow.layout import class_index, inside_functions
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given
@@ -69,8 +69,11 @@ def note_stored(it: Interpreter, owner: Abstract, name: str, value: Abstract, no
             _note(it, name, node, frame.module)
 
 
-def note_loaded(it: Interpreter) -> None:
-    """The same of code that runs a file in a dictionary and sets names there."""
+def note_hidden(it: Interpreter) -> None:
+    """The same of code that changes what functions hold, or that runs a file in a dictionary and sets names there."""
+    for module in it.resolver.project.program:
+        for node, name in inside_functions.changes(module):
+            _note(it, name, node, module)
     modules = {module.path: module for module in it.modules}
     for load, sources in it.reachable.set_there.items():
         for module in (modules[path] for path in sources if path in modules):
