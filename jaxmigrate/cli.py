@@ -223,8 +223,8 @@ def _add_fix(commands: Any) -> None:
     fix.add_argument(
         "--keep-requirements",
         action="store_true",
-        help="leave requirements of jax and jaxlib as they are; without it fix raises those of a project that it is "
-        "given to the release which rewritten code needs",
+        help="leave requirements as they are; without it fix raises what a project that it is given asks of jax to the "
+        "release which rewritten code needs, and what does not run beside that",
     )
     fix.add_argument(
         "--write-assumptions",

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from jaxmigrate.cli import main
+from jaxmigrate.commands.raising import Raised, raise_requirements
 from jaxmigrate.requirements import pins
 
 PMAP = "import jax\n\nf = jax.pmap(lambda x: 2 * x)\n"
@@ -26,7 +27,7 @@ PMAP = "import jax\n\nf = jax.pmap(lambda x: 2 * x)\n"
     ],
 )
 def test_pins_that_leave_shard_map_out(tmp_path: Path, line: str, asked: str) -> None:
-    (tmp_path / "requirements.txt").write_text(f"numpy==1.2\n{line}\n")
+    (tmp_path / "requirements.txt").write_text(f"tqdm==4.2\n{line}\n")
     assert [*pins(tmp_path)] == [f"requirements.txt:2 asks for {asked}, but rewritten code needs jax 0.6.1 or newer"]
 
 
@@ -42,7 +43,7 @@ def test_pins_that_leave_shard_map_out(tmp_path: Path, line: str, asked: str) ->
         "jax==0.*",
         "jax!=0.4.1",
         "# jax==0.2.17",
-        "optax==0.1.0",
+        "tqdm==0.1.0",
         "my-jax==0.1.0",
         "jax-tools==0.1.0",
         "jaxopt<0.5",
@@ -61,14 +62,14 @@ def test_what_lets_releases_without_shard_map_in(tmp_path: Path, line: str, aske
 
 
 RAISED = {
-    "requirements.txt": ("jax==0.2.20\njaxlib==0.1.71+cuda111\nflax\n", "jax>=0.6.1\njaxlib>=0.6.1\nflax\n"),
+    "requirements.txt": ("jax==0.2.20\njaxlib==0.1.71+cuda111\nflax\n", "jax[cuda12]>=0.6.1\njaxlib>=0.6.1\nflax\n"),
     "requirements-gpu.txt": (
         "jax[cuda] >= 0.4.1, < 0.9  # new\r\nnumpy\r\n",
         "jax[cuda] >= 0.6.1, < 0.9  # new\r\nnumpy\r\n",
     ),
     "requirements-old.txt": ("jax>=0.3,<0.5; python_version > '3.8'", "jax>=0.6.1; python_version > '3.8'"),
     "requirements-any.txt": ("jax~=0.4\njax-tools==0.1\nmy-jax==0.2\n", "jax>=0.6.1\njax-tools==0.1\nmy-jax==0.2\n"),
-    "setup.py": ('R = ["jax==0.2.24", "optax==0.0.9"]\n', 'R = ["jax>=0.6.1", "optax==0.0.9"]\n'),
+    "setup.py": ('R = ["jax==0.2.24", "optax==0.0.9"]\n', 'R = ["jax>=0.6.1", "optax>=0.1.5"]\n'),
     "setup.cfg": ("install_requires =\n    jax>=0.2,!=0.7.1\n", "install_requires =\n    jax>=0.6.1,!=0.7.1\n"),
     "pyproject.toml": (
         '[tool.poetry.dependencies]\njax = "0.4.8"\njaxlib = {version = "^0.4", extras = ["cuda"]}\n',
@@ -143,3 +144,99 @@ def test_fix_and_status_tell_them(
     assert capsys.readouterr().err == f"note: {told}\n"
     assert main(["fix", "a.py"]) == 0
     assert capsys.readouterr().err == ""
+
+
+BESIDE = [
+    (
+        "requirements.txt",
+        "jax\nflax==0.5.3\noptax>=0.0.9,<0.1.4\nfoo==1.0\n",
+        "jax\nflax>=0.10.0\noptax>=0.1.5\nfoo==1.0\n",
+    ),
+    ("requirements.txt", "numpy >= 1.14.3, < 1.23\nscipy~=1.7\n", "numpy >= 1.25\nscipy~=1.7\n"),
+    ("requirements.txt", "jax==0.4.1\nflax==0.10.2\ndm_haiku==0.0.5\n", "jax>=0.6.1\nflax>=0.10.2\ndm_haiku>=0.0.14\n"),
+    ("Pipfile", '[requires]\npython_version = "3.8"\n', '[requires]\npython_version = "3.10"\n'),
+    (
+        "setup.py",
+        "_jax = '0.2.27'\nR = [f'jax >= {_jax},<0.4.0', f'jaxlib[tpu]>={_jax}', f'flax=={_flax}']\n",
+        "_jax = '0.2.27'\nR = [f'jax >= 0.6.1', f'jaxlib[tpu]>=0.6.1', f'flax=={_flax}']\n",
+    ),
+    ("requirements.in", "jax==0.4.1\n", "jax>=0.6.1\n"),
+    ("requirements.txt", "jax[cuda11_pip]==0.4.1\n", "jax[cuda12]>=0.6.1\n"),
+    ("requirements.txt", "jaxlib==0.1.71+cuda111\n", "jax[cuda12]>=0.6.1\n"),
+    (
+        "pyproject.toml",
+        '[tool.poetry.dependencies]\npython = "^3.8"\nflax = "^0.6.8"\n[tool.mine]\npython = "3.8"\n',
+        '[tool.poetry.dependencies]\npython = "^3.10"\nflax = ">=0.10.0"\n[tool.mine]\npython = "3.8"\n',
+    ),
+    (
+        "pyproject.toml",
+        '[project]\nrequires-python = ">=3.8,<3.13"\ndependencies = ["jax", "optax==0.1.3"]\n',
+        '[project]\nrequires-python = ">=3.10,<3.13"\ndependencies = ["jax", "optax>=0.1.5"]\n',
+    ),
+    ("setup.py", 'setup(install_requires=["jax<0.4.0"], python_requires=">=3.6")\n', None),
+    (
+        "environment.yml",
+        "dependencies:\n  - python=3.9.12\n  - numpy=1.22\n",
+        "dependencies:\n  - python>=3.10\n  - numpy>=1.25\n",
+    ),
+    (
+        "install.sh",
+        "pip install jax[tpu]==0.4.27 -f URL\n# jax==0.1\n",
+        "pip install 'jax[tpu]>=0.6.1' -f URL\n# jax==0.1\n",
+    ),
+    (
+        "Dockerfile",
+        'RUN pip3 install "jax[cuda]==0.4.8" \\\n  flax==0.5.3\n',
+        "RUN pip3 install \"jax[cuda]>=0.6.1\" \\\n  'flax>=0.10.0'\n",
+    ),
+    ("README.md", "Run `pip install jax==0.2.12`.\n", "Run `pip install 'jax>=0.6.1'`.\n"),
+]
+
+
+@pytest.mark.parametrize(("name", "before", "after"), BESIDE)
+def test_what_does_not_run_beside_it_is_raised_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, before: str, after: str | None
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_text(before)
+    (tmp_path / "a.py").write_text(PMAP)
+    raised = raise_requirements(tmp_path, ["."], (), None, writes=True)
+    assert (tmp_path / name).read_text() == (after or before.replace("<0.4.0", ">=0.6.1").replace("3.6", "3.10"))
+    assert [one.path for one in raised.files] == [name]
+    assert raised.left == []
+    assert raise_requirements(tmp_path, ["."], (), None, writes=True) == Raised([], [], [])
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("requirements.txt", "jax==0.6.2\nflax==0.10.2\nflax>=0.5\noptax\nnumpy==1.26.4\noptax==0.1.5\nchex!=0.1.5\n"),
+        ("run.sh", 'echo jax==0.4.1\npip install jax "jax>=0.4"\nbash -c "pip list"\n'),
+        ("README.md", "Written for jax==0.4.1.\n"),
+        ("pyproject.toml", '[project]\nrequires-python = ">=3.11"\n'),
+    ],
+)
+def test_what_runs_beside_it_stays(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    assert raise_requirements(tmp_path, [str(tmp_path)], (), None, writes=True) == Raised([], [], [])
+
+
+BESIDES = "and what does not run beside jax 0.6.1 and newer: flax^0.6.8 to >=0.10.0"
+TOLD = f"would raise jax to 0.6.1, which rewritten code needs; {BESIDES}"
+
+
+def test_what_is_raised_and_what_stays_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pyproject.toml").write_text('[tool.poetry.dependencies]\njax = "0.4.8"\nflax = "^0.6.8"\n')
+    (tmp_path / "poetry.lock").write_text('[[package]]\nname = "jax"\nversion = "0.4.8"\n')
+    (tmp_path / "run.sh").write_text("sh -c 'pip install jax==0.4.8 flax==0.6.8'\n")
+    (tmp_path / "requirements.txt").write_text("# This file is autogenerated by pip-compile\njax==0.4.8\nflax==0.6.8\n")
+    raised = raise_requirements(tmp_path, ["."], (), None, writes=False)
+    assert [(one.path, one.remark) for one in raised.files] == [("pyproject.toml", TOLD)]
+    assert raised.left == [
+        "requirements.txt:2 asks for jax==0.4.8, but rewritten code needs jax 0.6.1 or newer (a tool made this file)",
+        "run.sh:1 asks for jax==0.4.8, but rewritten code needs jax 0.6.1 or newer (it stands within quotes)",
+        "requirements.txt:3 asks for flax==0.6.8, which rewritten code cannot run with; what runs: flax 0.10.0",
+        "run.sh:1 asks for flax==0.6.8, which rewritten code cannot run with; what runs: flax 0.10.0",
+        "poetry.lock has jax 0.4.8, but rewritten code needs 0.6.1 or newer: run `poetry lock`",
+    ]

@@ -29,6 +29,7 @@ ALONE = {
     "records": "base",
     "terminal": "base",
     "config_keys": "config",
+    "requirement_lines": "config",
     "requirements": "config",
     "cli": "commands",
     "__main__": "commands",

@@ -1,4 +1,4 @@
-"""Requirements of a project that are raised to the JAX that rewritten code needs."""
+"""Requirements of a project that are raised to the JAX that rewritten code needs, and to what runs beside it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,18 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from jaxmigrate.program.least_releases import JAX, PYTHON
 from jaxmigrate.program.old_names import Release
 from jaxmigrate.reports.diff import diff_of
 from jaxmigrate.reports.fix_result import FixedFile, Outcome
-from jaxmigrate.requirements import OLDEST, Requirement, pins, requirements
+from jaxmigrate.requirement_lines import Bound, Requirement, dotted
+from jaxmigrate.requirements import OLDEST, pins, requirements
 from jaxmigrate.sources import SourceError, SourceFile, read_source, write_source
 
 UPPER = ("<", "<=", "!=")
+CARETS = ("^", "~", "")  # bounds of Poetry, whose Python has to have an end
+_OF_CUDA = re.compile(r"cuda\d")
+_OLD_EXTRA = re.compile(r"cuda(?:1[01]\w*|12_\w+)$")  # of jax[cuda11_pip], which newer releases do not have
 
 
 class Raised(NamedTuple):
@@ -25,6 +30,15 @@ class Raised(NamedTuple):
     left: list[str]
 
 
+class _Change(NamedTuple):
+    """New text in a line."""
+
+    line: int
+    start: int
+    end: int
+    text: str
+
+
 def raise_requirements(
     root: Path, given: Sequence[str], taken: Collection[Path], target: Release | None, *, writes: bool
 ) -> Raised:
@@ -32,7 +46,9 @@ def raise_requirements(
 
     `taken` are files that are rewritten for another reason: they are left as they are here.
     """
-    wanted = [one for one in requirements(root) if one.too_old or one.lets_old_in]
+    known = list(requirements(root))
+    opens = any(one.name in JAX and (one.too_old or one.lets_old_in) for one in known)  # what newer ones let in
+    wanted = [one for one in known if one.too_old or one.lets_old_in or (opens and one.too_old_for_newest)]
     folders = [Path(one).absolute() for one in given]
     oldest = max(OLDEST, target or OLDEST)
     files, errors = list[FixedFile](), list[SourceError]()
@@ -40,11 +56,15 @@ def raise_requirements(
     for name in dict.fromkeys(one.file for one in wanted):
         path = root / name
         here = [one for one in wanted if one.file == name]
-        if any(one.fixed for one in here) or path in taken or not any(one in path.parents for one in folders):
+        if any(one.fixed and not one.command for one in here) or path in taken or not _is_in(path, folders):
+            continue
+        here = [one for one in here if not one.fixed]
+        if not here:
             continue
         try:
             source = read_source(path, os.path.relpath(path).replace(os.sep, "/"))
-            after = _raised(source.text, here, oldest)
+            near = [one for one in known if one.file == name]
+            after = _changed(source.text, list(_changes(source.text, here, near, oldest)))
             if writes:
                 write_source(source, after)
         except SourceError as error:
@@ -52,40 +72,103 @@ def raise_requirements(
             continue
         done.add(name)
         files.append(_file(source, after, here, oldest, writes=writes))
-    left = [one for one in pins(root) if one.partition(":")[0] not in done]
-    return Raised(files, errors, left)
+    return Raised(files, errors, [*pins(root, done)])
+
+
+def _is_in(path: Path, folders: Sequence[Path]) -> bool:
+    return any(folder in path.parents for folder in folders)
 
 
 def _file(source: SourceFile, after: str, here: Sequence[Requirement], oldest: Release, *, writes: bool) -> FixedFile:
-    names = " and ".join(dict.fromkeys(one.name for one in here))
-    remark = f"{'raised' if writes else 'would raise'} {names} to {_release(oldest)}, which rewritten code needs"
+    names = " and ".join(dict.fromkeys(one.name for one in here if one.name in JAX))
+    parts = [f"{names} to {dotted(oldest)}, which rewritten code needs"] if names else []
+    python = [f"Python {one.asked} to {_lower(one, oldest)}" for one in here if one.name == PYTHON]
+    beside = [f"{one.name}{one.asked} to {_lower(one, oldest)}" for one in here if one.name not in (*JAX, PYTHON)]
+    if others := list(dict.fromkeys([*python, *beside])):
+        parts.append(f"what does not run beside jax {dotted(oldest)} and newer: {', '.join(others)}")
+    remark = f"{'raised' if writes else 'would raise'} {'; and '.join(parts)}"
+    if kinds := list(dict.fromkeys(bound.local for one in here for bound in one.bounds if _is_cuda(bound))):
+        remark += f" (jax[cuda12] for +{', +'.join(kinds)})"
     outcome: Outcome = "written" if writes else "shown"
     return FixedFile(source.name, outcome, (), diff_of(source, after), source.encoding, remark=remark)
 
 
-def _raised(text: str, here: Sequence[Requirement], oldest: Release) -> str:
+def _changed(text: str, changes: Sequence[_Change]) -> str:
     lines = text.split("\n")
-    for one in sorted(here, key=lambda one: (one.line, one.start), reverse=True):
-        line = lines[one.line - 1]
-        lines[one.line - 1] = line[: one.start] + _bounds(one, line[one.start : one.end], oldest) + line[one.end :]
+    for change in sorted(changes, reverse=True):
+        line = lines[change.line - 1]
+        lines[change.line - 1] = line[: change.start] + change.text + line[change.end :]
     return "\n".join(lines)
+
+
+def _changes(text: str, here: Sequence[Requirement], near: Sequence[Requirement], oldest: Release) -> Iterator[_Change]:
+    """The new bounds; a wheel of jaxlib for CUDA is asked for by an extra of jax."""
+    lines = text.split("\n")
+    cuda = any(_is_cuda(bound) for one in here for bound in one.bounds)
+    has_jax = any(one.name == "jax" for one in near)
+    for one in here:
+        line = lines[one.line - 1]
+        start, end = one.word
+        word = line[start:end]
+        if cuda and (one.name == "jax" or not has_jax) and one.name in JAX and one.takes_extras and "[" not in word:
+            word = "jax[cuda12]"
+        elif one.name == "jax" and "[" in word:
+            name, _, extras = word.partition("[")
+            each = (_extra(extra.strip()) for extra in extras.rstrip("]").split(","))
+            word = f"{name}[{','.join(each)}]" if any(map(_OLD_EXTRA.match, extras.rstrip("]").split(","))) else word
+        bounds = _bounds(one, line[one.start : one.end], oldest)
+        if one.bare:
+            yield _Change(one.line, start, one.end, f"'{word}{bounds}'")
+            continue
+        yield _Change(one.line, one.start, one.end, bounds)
+        if word != line[start:end]:
+            yield _Change(one.line, start, end, word)
+
+
+def _extra(name: str) -> str:
+    """An extra of jax that its releases have today."""
+    if not _OLD_EXTRA.match(name):
+        return name
+    return "cuda12-local" if "local" in name else "cuda12"
+
+
+def _is_cuda(bound: Bound) -> bool:
+    return _OF_CUDA.match(bound.local) is not None
 
 
 def _bounds(one: Requirement, said: str, oldest: Release) -> str:
     """The bounds that are asked for now, with the spaces of those that stood there."""
-    before, space = re.match(r"\s*", said), re.match(r"\s*\D*?(\s*)\d", said)
+    before, space = re.match(r"\s*", said), re.match(r"\s*[><=~!^]*(\s*)", said)
     gap = space[1] if space is not None else ""
-    kept = [f"{how}{gap}{_release(release)}" for how, release in _kept(one, oldest)]
+    kept = [f"{bound.how}{gap}{dotted(bound.release)}" for bound in _kept(one, oldest)]
     comma = ", " if ", " in said else ","
-    return (before[0] if before is not None else "") + comma.join([f">={gap}{_release(oldest)}", *kept])
+    lower = _lower(one, oldest)
+    how = re.match(r"\D*", lower)
+    first = f"{how[0]}{gap}{lower[how.end() :]}" if how is not None else lower
+    return (before[0] if before is not None else "") + comma.join([first, *kept])
 
 
-def _kept(one: Requirement, oldest: Release) -> Iterator[tuple[str, Release]]:
+def _lower(one: Requirement, oldest: Release) -> str:
+    """From which release on a library is asked for."""
+    if one.file == "Pipfile" and one.name == PYTHON:
+        return dotted(one.least.release)
+    if one.name == PYTHON:
+        how = "^" if any(bound.how in CARETS for bound in one.bounds) else ">="
+        return f"{how}{dotted(one.least.release)}"
+    if one.name in JAX:
+        return f">={dotted(oldest)}"
+    pinned = [bound.release for bound in one.bounds if bound.how not in UPPER]
+    return f">={dotted(max([one.least.release, *pinned]))}"
+
+
+def _kept(one: Requirement, oldest: Release) -> Iterator[Bound]:
     """The upper bounds that still let something in."""
-    for how, release, any_patch in one.bounds:
-        if how in UPPER and not any_patch and release > oldest:
-            yield how, release
-
-
-def _release(release: Release) -> str:
-    return ".".join(map(str, release))
+    least = oldest if one.name in JAX else one.least.release
+    for bound in one.bounds:
+        if (
+            bound.how in UPPER
+            and not bound.any_patch
+            and bound.release > least
+            and not bound.leaves_out(one.least.beside_newest)
+        ):
+            yield bound
