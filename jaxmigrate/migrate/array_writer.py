@@ -12,7 +12,7 @@ from typing import cast
 from jaxmigrate.flow.layout.choices import OpChoice
 from jaxmigrate.flow.layout.drawn_rows import sizes_behind
 from jaxmigrate.flow.layout.idioms import CONSTANTS, LEADING, PATTERN, TILES, Idioms
-from jaxmigrate.flow.layout.model import OBSERVED, PRESUMED, Op
+from jaxmigrate.flow.layout.model import ENTRY, OBSERVED, PRESUMED, Op
 from jaxmigrate.flow.layout.objects import REPLACES
 from jaxmigrate.flow.layout.operations import CHAINED, COPIED, FETCHED_ROWS, SLICES, WITHIN, is_converted, is_fetched
 from jaxmigrate.flow.layout.shape_texts import pattern_sides, shape_given
@@ -102,6 +102,8 @@ class ArrayWriter:
             yield from changed
         elif any(name.isdigit() for name in fields):
             yield self._of_parts(choice, fields)
+        elif any(name.startswith(ENTRY) for name in fields):
+            yield self._of_entries(choice, fields)
         elif choice.op.kind != "stack" and not isinstance(choice.op.operand, ast.Name | ast.Attribute):
             yield from self._named_first(choice, fields)  # what is lent, `states[0]` too, means the same twice
         elif choice.op.kind == "stack" and choice.rest:
@@ -248,6 +250,16 @@ class ArrayWriter:
             made = self._stacked_part(choice, str(first), part) if str(first) in kept else replicate.format(part)
             found.append(f"{'*' if rest else ''}{made}")
         return Replace(op.node, self._code(f"({', '.join(found)})"))
+
+    def _of_entries(self, choice: OpChoice, kept: Sequence[str]) -> Replace:
+        """`unreplicate(metrics)` of which some entries stay stacked: a dictionary of what becomes of each."""
+        name = self.module.segment(choice.op.operand)
+        entries = []
+        for one in kept:
+            part = self._stacked_part(choice, one, f"{name}{one}")
+            entries.append(f"{one[1:-1]}: {part.replace(repr(ast.literal_eval(one)), one)}")
+        made = self._fetched(choice, f"{{**$whole, {', '.join(entries)}}}")
+        return Replace(choice.op.node, self._code(made, whole=self._whole(choice)))
 
     def _named_first(self, choice: OpChoice, fields: Sequence[str]) -> Iterator[Operation]:
         """`x = replicate(make())` in two statements, so that the fields have a name."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 
-from jaxmigrate.flow.layout.model import Place
-from jaxmigrate.migrate.maps import Array, MapPlan
+from jaxmigrate.flow.layout.model import Keys, Place
+from jaxmigrate.migrate.maps import OF_KEYS, Array, MapPlan, folded
 from jaxmigrate.migrate.names import NAMING, names_in
 from jaxmigrate.migrate.one_array import Returned, array_parameters
 from jaxmigrate.migrate.opened_returns import Opened
@@ -47,6 +48,9 @@ def expanded(text: str, axis: int, words: Words, *, is_array: bool) -> str:
 def copied(text: str, array: Array, change: object, words: Words, keys: Collection[str]) -> str:
     """The source of an object with its stacked fields changed; `keys` are those that are one array each."""
     assert callable(change)
+    if array.method == OF_KEYS:
+        entries = [f'"{name}": {change(f"""{text}["{name}"]""", 0, words, is_array=False)}' for name in array.fields]
+        return f"{{**{text}, {', '.join(entries)}}}"
     fields = [
         f"{name}={text}.{name}[{'0' if change is squeezed else 'None'}]"
         if name in keys
@@ -229,6 +233,17 @@ class Body:
 
     def _one_output(self, function: FunctionNode, value: ast.expr) -> list[Operation] | None:
         """What changes in one returned value."""
+        shown = {place for place, keys in self._dictionaries.items() if _is_shown(value, place, keys)}
+        if shown != {*self._dictionaries}:
+            places, outputs = folded(self.plan.places, self.plan.outputs, {*self._dictionaries} - shown)
+            plan = replace(self.plan, places=places, outputs=outputs, whole_out=places == ((),))
+            made = copy(self)
+            made.plan = plan
+            return made.of_value(function, value)
+        return self.of_value(function, value)
+
+    def of_value(self, function: FunctionNode, value: ast.expr) -> list[Operation] | None:
+        """The same of one whose dictionaries are written out, where they have entries of their own."""
         pairs = self._pairs(value)
         if pairs is None:
             return self._opened(value) if self._is_nested else None
@@ -238,6 +253,11 @@ class Body:
         if together is not None:
             return together
         return [operation for element, array in pairs for operation in self._changed(element, array)]
+
+    @property
+    def _dictionaries(self) -> dict[Place, Keys]:
+        """The dictionaries among the outputs whose entries are outputs of their own."""
+        return {place: keys for place, keys in self.plan.named.items() if isinstance(keys, Keys)}
 
     def _opened(self, value: ast.expr) -> list[Operation] | None:
         """What changes in a returned value that holds tuples by their names."""
@@ -257,6 +277,8 @@ class Body:
         self, function: FunctionNode, value: ast.expr, pairs: Sequence[tuple[ast.expr, Array]]
     ) -> list[Operation] | None:
         """The mapped axis put into several outputs, or into one of several lines, by a statement above the return."""
+        if any(isinstance(step, str) for place in self.plan.places for step in place):
+            return None
         statement = self._own_statement(function, value)
         arrays = [e for e, _ in pairs if self.returned.is_array(e)]
         trees = [(e, a) for e, a in pairs if a.drops and e not in arrays]
@@ -298,7 +320,7 @@ class Body:
     @property
     def _is_nested(self) -> bool:
         """Whether outputs stand in tuples that stand in a tuple."""
-        return any(len(place) > 1 for place in self.plan.places)
+        return any(len([step for step in place if isinstance(step, int)]) > 1 for place in self.plan.places)
 
     def _own_statement(self, function: FunctionNode, value: ast.expr) -> ast.Return | None:
         """The return of a value, where other statements can stand above it."""
@@ -382,6 +404,7 @@ class Body:
             elif array.fields:
                 names = self.plan.names or self.function.passed_names()
                 name = f"new_{names[array.like]}" if array.like < len(names) else "new_state"
+                name = "out" if array.method == OF_KEYS else name
                 while name in taken:
                     name += "_"
                 taken.add(name)
@@ -400,6 +423,9 @@ def _leaves(value: ast.expr, places: Sequence[Place]) -> list[ast.expr] | None:
     """What stands at each place of the tuples that are written in a returned value; None where some are not."""
     if places == ((),):
         return [value]
+    if all(isinstance(place[0], str) for place in places):
+        entries = shown_entries(value)
+        return [entries[str(place[0])] for place in places] if entries is not None else None
     if not isinstance(value, ast.Tuple):
         return None
     tops = list(dict.fromkeys(place[0] for place in places if place))
@@ -412,6 +438,23 @@ def _leaves(value: ast.expr, places: Sequence[Place]) -> list[ast.expr] | None:
             return None
         found += inner
     return found
+
+
+def shown_entries(value: ast.expr | None) -> dict[str, ast.expr] | None:
+    """The entries of a dictionary that is written out; None of anything else."""
+    if not isinstance(value, ast.Dict):
+        return None
+    keys = [key.value for key in value.keys if isinstance(key, ast.Constant) and isinstance(key.value, str)]
+    return dict(zip(keys, value.values, strict=True)) if len({*keys}) == len(value.keys) else None
+
+
+def _is_shown(value: ast.expr, place: Place, keys: Keys) -> bool:
+    """Whether the dictionary at a place of a returned value is written out there."""
+    for step in place:
+        if not isinstance(value, ast.Tuple) or not isinstance(step, int) or step >= len(value.elts):
+            return False
+        value = value.elts[step]
+    return {*(shown_entries(value) or ())} == {*keys.names}
 
 
 def _loses(array: Array) -> bool:

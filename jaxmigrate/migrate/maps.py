@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from jaxmigrate.flow.layout.choices import NamedTuple, SiteChoice
-from jaxmigrate.flow.layout.model import Place
+from jaxmigrate.flow.layout.model import Keys, Place
 from jaxmigrate.program.sites import MappedSite
 
 ALIKE = 3  # outputs of one spec that are easier to read as one
@@ -57,6 +58,28 @@ class Array:
 
 
 STACKED = Array(split=True, drops=True)
+OF_KEYS = "dict"  # how a dictionary is copied with other entries
+
+
+def folded(
+    places: Sequence[Place], outputs: Sequence[Array], at: Collection[Place]
+) -> tuple[tuple[Place, ...], tuple[Array, ...]]:
+    """Outputs with one for each of some dictionaries, whose entries they are: what is dropped are its fields."""
+    found: dict[Place, list[tuple[Place, Array]]] = {}
+    for place, array in zip(places, outputs, strict=True):
+        found.setdefault(place[:-1] if place[:-1] in at and isinstance(place[-1], str) else place, []).append(
+            (place, array)
+        )
+    arrays = [_of_entries(entries) if place in at else entries[0][1] for place, entries in found.items()]
+    return tuple(found), tuple(arrays)
+
+
+def _of_entries(entries: Sequence[tuple[Place, Array]]) -> Array:
+    """A dictionary of some arrays as one output."""
+    first = entries[0][1]
+    if all(array == first for _, array in entries):
+        return first
+    return Array(split=False, fields=tuple(str(place[-1]) for place, array in entries if array.drops), method=OF_KEYS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +111,7 @@ class MapPlan:
     by_keyword: tuple[str, ...] = ()
     by_name: tuple[str, ...] = ()
     places: tuple[Place, ...] = ()
-    named: dict[Place, NamedTuple] = field(default_factory=dict)
+    named: dict[Place, NamedTuple | Keys] = field(default_factory=dict)
     choice: SiteChoice | None = None
     given_by_keyword: bool = False
     any_keywords: bool = False
@@ -138,6 +161,11 @@ class MapPlan:
         names = self.names[first:last] if self.names is not None else None
         outputs = tuple(replace(one, like=one.like - first) if one.fields else one for one in self.outputs)
         return replace(self, inputs=self.inputs[first:last], outputs=outputs, names=names)
+
+    @property
+    def is_tuple(self) -> bool:
+        """Whether what is mapped returns a tuple of as many parts as there are outputs, if it does not return one."""
+        return not self.named and (not self.places or [*self.places] == [(i,) for i in range(len(self.outputs))])
 
     @property
     def plain(self) -> bool:

@@ -7,8 +7,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from jaxmigrate.flow.layout.choices import Choice, SiteChoice
+from jaxmigrate.flow.layout.model import Keys, Place
 from jaxmigrate.migrate.axis_names import is_of_module
-from jaxmigrate.migrate.maps import STACKED, Array, MapPlan
+from jaxmigrate.migrate.maps import STACKED, Array, MapPlan, folded
 from jaxmigrate.migrate.one_device import hides_arguments
 from jaxmigrate.migrate.site_calls import (
     count_of,
@@ -42,6 +43,11 @@ def of_choice(choice: SiteChoice, resolver: Resolver, module: Module) -> MapPlan
     said = _said_axis(argument, choice.axis, resolver, module)
     inputs = tuple(_of_layout(one) for one in choice.arguments)
     outputs = tuple(_of_layout(one) for one in choice.outputs)
+    places, kinds = choice.tree.places, dict(choice.tree.named)
+    alike = {place for place, kind in kinds.items() if isinstance(kind, Keys) and _are_alike(place, places, outputs)}
+    if alike:
+        places, outputs = folded(places, outputs, alike)
+        kinds = {place: kind for place, kind in kinds.items() if place not in alike}
     names = names_of(site, resolver, len(inputs), choice.keywords) or _called_names(len(inputs), choice.keywords)
     by_name: tuple[str, ...] = ()
     calls = near_calls(site, resolver)
@@ -56,20 +62,25 @@ def of_choice(choice: SiteChoice, resolver: Resolver, module: Module) -> MapPlan
         inputs=inputs,
         outputs=outputs,
         whole_in=False,
-        whole_out=choice.whole,
+        whole_out=places == ((),) if alike else choice.whole,
         donated=_donated(choice, resolver, module),
         static=tuple(i for i, one in enumerate(inputs) if one.static),
         by_rows=choice.by_rows,
         names=names,
         by_keyword=choice.keywords,
         by_name=by_name,
-        places=choice.tree.places,
-        named=dict(choice.tree.named),
+        places=places,
+        named=kinds,
         choice=choice,
         said=names_said(calls) if names is None else (),
         given_by_keyword=any(call.keywords for call in calls),
         axis_source=_axis_of_alias(site, resolver),
     )
+
+
+def _are_alike(place: Place, places: Sequence[Place], outputs: Sequence[Array]) -> bool:
+    """Whether all entries of a dictionary are laid out in one way."""
+    return len({array for at, array in zip(places, outputs, strict=True) if at[:-1] == place}) == 1
 
 
 def _called_names(count: int, keywords: Sequence[str]) -> tuple[str, ...] | None:

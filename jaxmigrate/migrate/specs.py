@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from jaxmigrate.flow.layout.model import Place
+from jaxmigrate.flow.layout.model import Keys, Place
 from jaxmigrate.migrate.maps import STACKED, Array, MapPlan
 
 LONG = 40  # characters of a spec that is named where it stands twice
@@ -84,6 +84,14 @@ class Specs:
             return specs[0]
         return f"{name}({', '.join(f'{n}={s}' for n, s in zip(fields, specs, strict=True))})"
 
+    @staticmethod
+    def _dictionary(keys: Keys, specs: Sequence[str]) -> str:
+        """The specs of the entries of a dictionary, said once where they are one."""
+        if len(set(specs)) == 1:
+            return specs[0]
+        entries = [f'"{key}": {spec}' for key, spec in zip(keys.names, specs, strict=True)]
+        return f"{{{', '.join(entries)}}}"
+
     def _tree(self, specs: Sequence[str]) -> str:
         """The specs of outputs, as they stand in what a function returns."""
         if not self.plan.places:
@@ -94,7 +102,10 @@ class Specs:
         texts: dict[Place, str] = {}
         for place, found in grouped.items():
             made = self.plan.named.get(place)
-            texts[place] = found[0] if made is None else self._record(made.name, made.fields, found)
+            if isinstance(made, Keys):
+                texts[place] = self._dictionary(made, found)
+            else:
+                texts[place] = found[0] if made is None else self._record(made.name, made.fields, found)
         return _nested(texts, ())
 
 

@@ -37,7 +37,7 @@ def wrapper(plan: MapPlan, mapped: str | ast.expr, words: Words, room: int, know
     if (
         any(a.fields for a in plan.everything)
         or plan.has_parts
-        or (outputs and not _is_tuple(plan))
+        or (outputs and not plan.is_tuple)
         or names is None
         or _hides(mapped, names, words, [] if _are_named(outputs) else outputs)
     ):
@@ -132,11 +132,6 @@ def _single(
     if not all(known.takes(places[name]) for name in drop):
         return {}
     return {n: f"{n}.squeeze({a.axis})" for n, a in zip(names, inputs, strict=False) if a.drops}
-
-
-def _is_tuple(plan: MapPlan) -> bool:
-    """Whether what is mapped returns a tuple of as many parts as there are outputs."""
-    return not plan.named and (not plan.places or [*plan.places] == [(i,) for i in range(len(plan.outputs))])
 
 
 def _is_starred(plan: MapPlan, mapped: str | ast.expr, names: Sequence[str], words: Words, room: int) -> bool:

@@ -137,6 +137,6 @@ RESULT = Images().train()
 
 
 def test_what_a_method_left_to_others_gives_is_what_theirs_give() -> None:
-    assert layouts(plan({"main.py": STUB}))[1] == ["replicated", "stacked"]
+    assert layouts(plan({"main.py": STUB}))[1] == ["replicated", "stacked", "replicated"]
     equal = STUB.replace("@ params), batch", "@ params), params")
     assert layouts(plan({"main.py": equal}))[1] == ["replicated", "replicated"]

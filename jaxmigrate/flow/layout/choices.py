@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Literal
 
 from jaxmigrate.flow.layout.causes import Reason
-from jaxmigrate.flow.layout.model import Op, Place, SiteCall
+from jaxmigrate.flow.layout.model import Keys, Op, Place, SiteCall
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.sites import MappedSite
 from jaxmigrate.program.trust import Assumption, Grade
@@ -84,10 +84,10 @@ class Squeeze:
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """The places of outputs in what a function returns, and the named tuples that some of them are fields of."""
+    """The places of outputs in what a function returns, and the named tuples and dictionaries that these are in."""
 
     places: tuple[Place, ...] = ()
-    named: Mapping[Place, NamedTuple] = field(default_factory=dict)
+    named: Mapping[Place, NamedTuple | Keys] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

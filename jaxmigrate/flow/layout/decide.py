@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from jaxmigrate.flow.layout import buffers, read_only_copies
+from jaxmigrate.flow.layout import buffers, parted_results, read_only_copies
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.choices import Layouts, all_stacked
 from jaxmigrate.flow.layout.drawn_rows import drawn
@@ -31,6 +31,7 @@ from jaxmigrate.program.trust import Trust
 
 MOST_HALVINGS = 2  # of what is presumed where some of it does harm
 LARGE = 10_000  # bodies interpreted: a program that is not followed again and again
+MOST_PARTED = 4  # dictionaries of results that are told apart one by one, where all of them together do harm
 MOST_ROUNDS = 3  # in each of which more is presumed of where arrays come from
 TOO_LARGE = Stacked.NOT_FOLLOWED.reason(
     "the program is too large to be followed at once; run fix on one entry point and the files that it imports"
@@ -54,16 +55,19 @@ def layouts(code: HostCode, setup: Setup, trust: Trust) -> Layouts:
 
     def followed(code: HostCode, setup: Setup, trust: Trust) -> tuple[Layouts, Interpreter | None]:
         decided, interpreter, trust = _with_draws(code, setup, trust)
-        if interpreter is not None and trust.likely:
-            known = _Known(decided, interpreter, trust)
+        if interpreter is None:
+            return decided, None
+        known = _Known(decided, interpreter, trust)
+        if trust.likely:
             for _ in range(MOST_ROUNDS):
                 before = known
                 known = _presuming(code, setup, known, presumed(known.interpreter, known.layouts), MOST_HALVINGS)
                 if known is before:
                     break
             more = presumed(known.interpreter, known.layouts, flowing=True)
-            decided, interpreter, _ = _presuming(code, setup, known, more, 0)
-        return decided, interpreter
+            known = _presuming(code, setup, known, more, 0)
+        known = _parting(code, setup, known)
+        return known.layouts, known.interpreter
 
     try:
         return graded(found, trust)
@@ -110,6 +114,22 @@ def _presuming(code: HostCode, setup: Setup, known: _Known, more: Observed, halv
         return known
     for half in more.halves():
         known = _presuming(code, setup, known, half, halvings - 1)
+    return known
+
+
+def _parting(code: HostCode, setup: Setup, known: _Known) -> _Known:
+    """The same with some dictionaries of results told apart, where that costs no array its layout."""
+    unlike = parted_results.unlike(known.interpreter, known.layouts)
+    ways = [unlike] if len(unlike) < 2 else [unlike, *([one] for one in unlike[:MOST_PARTED])]
+    for way in ways if unlike and known.interpreter.bodies.runs <= LARGE else ():
+        code = replace(code, parted=code.parted.union(way))
+        layouts, interpreter = _followed(code, setup, known.trust)
+        if interpreter is not None and layouts.is_at_least(known.layouts) and parted_results.gain(layouts, way):
+            known = _Known(layouts, interpreter, known.trust)
+            if way is unlike:
+                break
+        else:
+            code = replace(code, parted=code.parted.difference(way))
     return known
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from jaxmigrate.flow.layout.choices import Choice, Layouts, SiteChoice, of_parts
+from jaxmigrate.flow.layout.model import Place
 from jaxmigrate.program.trust import Assumption, Grade, Trust
 
 Solve = Callable[[Trust], tuple[Layouts, bool]]
@@ -45,7 +46,7 @@ def _site(choice: SiteChoice, weaker: Sequence[tuple[Grade, SiteChoice]], last: 
     outputs = [
         _array(
             one,
-            [(g, dict(zip(s.tree.places, s.outputs, strict=False)).get(p)) for g, s in weaker if not s.blocked],
+            [(g, _output(s, p)) for g, s in weaker if not s.blocked],
             last,
         )
         for p, one in zip(places, choice.outputs, strict=True)
@@ -53,6 +54,12 @@ def _site(choice: SiteChoice, weaker: Sequence[tuple[Grade, SiteChoice]], last: 
     unproven = [one for one in (*arguments, *outputs) if one.grade != "proven"]
     leans = dict.fromkeys((*choice.leans, *(why for one in unproven for why in one.leans))) if unproven else {}
     return replace(choice, arguments=tuple(arguments), outputs=tuple(outputs), leans=tuple(leans))
+
+
+def _output(site: SiteChoice, place: Place) -> Choice | None:
+    """What a site gives at a place in another solution, where a dictionary there may have one layout."""
+    found = dict(zip(site.tree.places, site.outputs, strict=False))
+    return found.get(place, found.get(place[:-1]))
 
 
 def _with_some(choice: SiteChoice, every: tuple[Assumption, ...]) -> SiteChoice:

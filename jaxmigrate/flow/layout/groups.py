@@ -12,7 +12,7 @@ from jaxmigrate.flow.layout.causes import NOT_ONE, Reason, Stacked
 from jaxmigrate.flow.layout.choices import Choice, Name, NamedTuple, SiteChoice
 from jaxmigrate.flow.layout.idioms import COUNTINGS
 from jaxmigrate.flow.layout.interpreter import Interpreter
-from jaxmigrate.flow.layout.model import OBSERVED, PRESUMED, Key, Op, Place
+from jaxmigrate.flow.layout.model import ENTRY, OBSERVED, PRESUMED, Key, Keys, Op, Place
 from jaxmigrate.flow.layout.site_facts import SiteFacts
 from jaxmigrate.flow.layout.values import PROCESSES, Blocker, Group, Remedy, told
 from jaxmigrate.flow.variance import AbstractValue, Level
@@ -73,7 +73,7 @@ class Groups:
         self.classes = {root: cls for root, cls in made_by.items() if classes.is_named_tuple(it, cls)}
         self.states = {root: cls for root, cls in made_by.items() if root not in self.classes}
         self.places: dict[ast.expr, tuple[Place, ...]] = {}  # the outputs of a site that are told apart
-        self.named: dict[ast.expr, dict[Place, Class]] = {}  # the named tuples among what it gives
+        self.named: dict[ast.expr, dict[Place, results.Record]] = {}  # the named tuples and dictionaries among them
         for node in it.sites:
             self.places[node], self.named[node] = results.places(it, node, self.facts.counts.get(node, 0))
         self.touching: dict[Group, list[Key]] = {}
@@ -376,10 +376,14 @@ class Groups:
         if any(name in PARAMETERS and self._layout(group) is None for name, group in root.fields.items()):
             return False  # there is nothing to be won by the rest
         sites = [cast("ast.expr", key[1]) for key in self.keys_of(root)]
-        if any(self.named[site] and self._of(root, site) is None for site in sites):
+        if any(self._named_tuples(site) and self._of(root, site) is None for site in sites):
             return False  # the specs of all that such a site takes and gives are trees
         given = all(key[1] in mapped_by for key in keys if key[0] == "output")
         return given and not any(objects.may_be_static(self.it, name) for name in blocked)
+
+    def _named_tuples(self, site: ast.expr) -> list[Class]:
+        """The classes of the named tuples that a site gives."""
+        return [one for one in self.named[site].values() if not isinstance(one, Keys)]
 
     def _method(self, root: Group) -> str:
         """The method that copies an object with other fields; empty where that is not known."""
@@ -419,5 +423,5 @@ class Groups:
 
 
 def parts_of(root: Group) -> list[Group]:
-    """The parts of a tuple that is made by one operation."""
-    return [group.find() for name, group in root.fields.items() if name.isdigit()]
+    """The parts of a tuple that is made by one operation, or of a tuple or dictionary that one takes apart."""
+    return [group.find() for name, group in root.fields.items() if name.isdigit() or name.startswith(ENTRY)]

@@ -9,7 +9,7 @@ from typing import Any
 
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.idioms import Idioms
-from jaxmigrate.flow.layout.model import Frame, Given
+from jaxmigrate.flow.layout.model import Frame, Given, Place
 from jaxmigrate.flow.layout.reachable_modules import ReachableModules, names_in
 from jaxmigrate.flow.layout.state import State
 from jaxmigrate.flow.layout.stores import SharedNames
@@ -56,7 +56,8 @@ class HostCode:
     """The host code that is interpreted: modules with mapped sites, and what names stand for in them.
 
     `editable` says which modules may change; `reachable` are those that join where they name something that leads to
-    stacked arrays. `every_branch`: branches that no call in sight takes are followed as well.
+    stacked arrays. `every_branch`: branches that no call in sight takes are followed as well. `parted` are dictionaries
+    among the results of sites whose entries have layouts of their own, by their places.
     """
 
     resolver: Resolver
@@ -65,6 +66,7 @@ class HostCode:
     editable: Callable[[Module], bool]
     reachable: ReachableModules
     every_branch: bool = False
+    parted: frozenset[tuple[ast.expr, Place]] = frozenset()
 
 
 class Interpreter(State):
@@ -79,6 +81,7 @@ class Interpreter(State):
         self.editable = code.editable
         self.final = False
         self.every_branch = code.every_branch
+        self.parted = code.parted
         self.left_out: dict[ast.stmt, Module] = {}  # the first statements of branches that no call in sight takes
         self._mentions: dict[ast.AST, set[str]] = {}
         for module in self.modules:

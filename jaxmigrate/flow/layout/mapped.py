@@ -134,7 +134,7 @@ def call_site(
         alone = own and not is_tracked(value) and not call.is_spread(places[index])
         is_array |= alone and it.idioms.is_array(places[index], frame.module)
         _give(it, site, index, value, is_array, node, frame)
-    return results.outputs(it, site, len(given.positional))
+    return results.outputs(it, site, len(given.positional), node)
 
 
 def call_stage(it: Interpreter, site: ast.expr, stage: str, given: Given, node: ast.expr, frame: Frame) -> Abstract:

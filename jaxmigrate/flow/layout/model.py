@@ -18,9 +18,17 @@ from jaxmigrate.program.values import Function
 
 OBSERVED = "observed"  # the form of what is made out of sight, so that its device axis has to be taken off again
 PRESUMED = "presumed"  # the same, where no run has shown that it has one
+ENTRY = "["  # how the name of an entry of a dictionary begins: no field of an object has such a name
 Key: TypeAlias = tuple[object, ...]
 Env: TypeAlias = dict[str, Abstract]
 Place: TypeAlias = tuple[int | str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """What a dictionary of results has at a place: its keys, in the order that JAX gives them."""
+
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

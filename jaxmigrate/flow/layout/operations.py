@@ -11,13 +11,14 @@ from jaxmigrate.flow.layout.buffers import is_written
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.idioms import CONSTANTS, LEADING, OF_ARRAY, PATTERN, REPLICATES, UNREPLICATE, Idiom, Kind
 from jaxmigrate.flow.layout.interpreter import Interpreter
-from jaxmigrate.flow.layout.model import OBSERVED, PRESUMED, Frame, Op
+from jaxmigrate.flow.layout.model import ENTRY, OBSERVED, PRESUMED, Frame, Op
 from jaxmigrate.flow.layout.values import (
     NOTHING,
     OF_ARRAYS,
     PLAIN,
     Abstract,
     Blocker,
+    Dct,
     Group,
     Nothing,
     Numpys,
@@ -276,6 +277,13 @@ def _can_be_apart(value: Tup, operand: ast.expr) -> bool:
     return shown and not value.names and len(value.parts) > 1
 
 
+def _has_entries(value: Dct, operand: ast.expr) -> bool:
+    """Whether each entry of a dictionary of results can be read by itself."""
+    arrays = [*value.box.fields.values()]
+    alone = isinstance(value.box.element, Nothing) and len(arrays) > 1 and all(isinstance(one, Ref) for one in arrays)
+    return alone and isinstance(operand, ast.Name) and value.box.is_results
+
+
 def _has_parts(operand: ast.expr) -> bool:
     """Whether an operation on a tuple can be written as one on each of its parts."""
     if isinstance(operand, ast.Tuple):
@@ -347,6 +355,12 @@ def _apart(
         for index, part in enumerate(value.parts):
             own = it.group_of(part)
             it.changed |= own is not None and each.field(str(index)).unify(own)
+        return _taken(it, kind, value, node, operand, each, form, frame)
+    if kind == "first" and form in ("tree", "fetched") and isinstance(value, Dct) and _has_entries(value, operand):
+        each = it.joined_group(kind, node)
+        for name, part in value.box.fields.items():
+            own = it.group_of(part)
+            it.changed |= own is not None and each.field(f'{ENTRY}"{name}"]').unify(own)
         return _taken(it, kind, value, node, operand, each, form, frame)
     group = it.group_of(value)
     assert group is not None

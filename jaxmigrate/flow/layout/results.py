@@ -1,4 +1,4 @@
-"""What mapped functions return, as far as host code tells its parts apart: tuples, and named tuples of results.
+"""What mapped functions return, as far as host code tells its parts apart: tuples, named tuples and dictionaries.
 
 Each part has a place: the steps that lead to it, none for all that is returned. A tuple in a tuple is told apart as
 well, where every return surely gives one there.
@@ -9,20 +9,23 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from jaxmigrate.flow.layout import classes, initializers, mapped_bodies, traced_flags
+from jaxmigrate.flow.layout import classes, initializers, mapped_bodies, returned_trees, traced_flags
 from jaxmigrate.flow.layout.interpreter import Interpreter
-from jaxmigrate.flow.layout.model import Place, SiteCall
-from jaxmigrate.flow.layout.values import NOTHING, PLAIN, Abstract, Func, Nothing, Ref, Tup
+from jaxmigrate.flow.layout.model import Keys, Place, SiteCall
+from jaxmigrate.flow.layout.values import NOTHING, PLAIN, Abstract, Dct, Func, Nothing, Ref, Tup
 from jaxmigrate.flow.variance import AbstractValue, Mode, read
-from jaxmigrate.flow.variance.lattice import replace
+from jaxmigrate.flow.variance.lattice import field_of, replace
 from jaxmigrate.program.once import once
 from jaxmigrate.program.sites import MappedSite, axis_of, literal_of, mapped_values
 from jaxmigrate.program.values import Class, Constant, Function, Instance, Value, Values
 
+Record: TypeAlias = "Class | Keys"
 
-def outputs(it: Interpreter, site: ast.expr, count: int) -> Abstract:
-    """What a mapped call gives: a tuple where its function surely returns one, or seems to return a named one."""
+
+def outputs(it: Interpreter, site: ast.expr, count: int, call: ast.expr) -> Abstract:
+    """What a mapped call gives: a tuple or dictionary where its function surely returns one, or a named tuple."""
     if isinstance(it.maps.mapped.get(site), Nothing) and not it.final:
         it.reads.add(("site", site))
         return NOTHING  # what the map is given comes from a function that has not been followed yet
@@ -31,38 +34,56 @@ def outputs(it: Interpreter, site: ast.expr, count: int) -> Abstract:
     given = (value for call in it.maps.calls.values() if call.site is site for value in call.arguments)
     if found and not it.final and any(isinstance(value, Nothing) for value in given):
         return NOTHING  # it may be given what it returns
-    return _output(it, site, (), tree, found)
+    return _output(it, site, (), tree, found, call)
 
 
-def _output(it: Interpreter, site: ast.expr, place: Place, tree: Tree, found: Mapping[Place, Class]) -> Abstract:
+def _output(
+    it: Interpreter, site: ast.expr, place: Place, tree: Tree, found: Mapping[Place, Record], call: ast.expr
+) -> Abstract:
     if tree.parts is None:
-        return _part(it, site, place, tree.shape, found)
-    return Tup(tuple(_output(it, site, (*place, i), part, found) for i, part in enumerate(tree.parts)))
+        return _part(it, site, place, tree.shape, found, call)
+    return Tup(tuple(_output(it, site, (*place, i), part, found, call) for i, part in enumerate(tree.parts)))
 
 
 def _part(
-    it: Interpreter, site: ast.expr, place: Place, shape: AbstractValue | None, found: Mapping[Place, Class]
+    it: Interpreter,
+    site: ast.expr,
+    place: Place,
+    shape: AbstractValue | None,
+    found: Mapping[Place, Record],
+    call: ast.expr,
 ) -> Abstract:
     if place not in found:
         return PLAIN if axis_of_output(it, site, place) is None else Ref(it.joined_group("output", site, place), shape)
-    names = tuple(it.resolver.declared_fields(found[place]))
-    fields = (shape.fields if shape is not None else None) or {}
-    return Tup(tuple(Ref(it.joined_group("output", site, (*place, name)), fields.get(name)) for name in names), names)
+    names, fields = _names_of(it, found[place]), (shape.fields if shape is not None else None) or {}
+    refs = [Ref(it.joined_group("output", site, (*place, name)), fields.get(name)) for name in names]
+    if isinstance(found[place], Keys):
+        box = it.box("results", call, site, place)
+        for name, ref in zip(names, refs, strict=True):
+            it.fill(box, ref, site, it.sites[site].module, name)
+        box.is_results = {*box.fields} == {*names} and isinstance(box.element, Nothing)
+        return Dct(box)
+    return Tup(tuple(refs), names)
 
 
-def places(it: Interpreter, site: ast.expr, count: int) -> tuple[tuple[Place, ...], dict[Place, Class]]:
-    """The parts of what a site gives, in order, and the named tuples that some of them are fields of."""
+def _names_of(it: Interpreter, record: Record) -> tuple[str, ...]:
+    """The fields of a named tuple, the keys of a dictionary."""
+    return record.names if isinstance(record, Keys) else tuple(it.resolver.declared_fields(record))
+
+
+def places(it: Interpreter, site: ast.expr, count: int) -> tuple[tuple[Place, ...], dict[Place, Record]]:
+    """The parts of what a site gives, in order, and the named tuples and dictionaries that these are in."""
     tree = _structure(it, site, count)
     found = _named_among(it, site, tree)
     result: list[Place] = []
     for place, _ in tree.leaves():
-        names = it.resolver.declared_fields(found[place]) if place in found else None
+        names = _names_of(it, found[place]) if place in found else None
         result += [(*place, name) for name in names] if names is not None else [place]
     return tuple(result), found
 
 
 def parts_at(
-    shape: AbstractValue | None, found: Sequence[Place], classes_at: Mapping[Place, Class]
+    shape: AbstractValue | None, found: Sequence[Place], classes_at: Mapping[Place, Record]
 ) -> list[AbstractValue | None]:
     """The parts of what a function returns; None for those that it is not known to have."""
     steps: dict[Place, set[int]] = {}
@@ -75,7 +96,7 @@ def parts_at(
 
 
 def _part_at(
-    shape: AbstractValue | None, place: Place, counts: Mapping[Place, int], found: Mapping[Place, Class]
+    shape: AbstractValue | None, place: Place, counts: Mapping[Place, int], found: Mapping[Place, Record]
 ) -> AbstractValue | None:
     for depth, step in enumerate(place):
         if shape is None:
@@ -84,6 +105,8 @@ def _part_at(
             if shape.parts is not None and len(shape.parts) != counts[place[:depth]]:
                 return None
             shape = shape.parts[step] if shape.parts is not None else _any_part(shape)
+        elif isinstance(found.get(place[:depth]), Keys):
+            shape = field_of(shape, step)
         elif made_by(shape) != found.get(place[:depth]):
             return None
         else:
@@ -96,20 +119,22 @@ def _any_part(shape: AbstractValue) -> AbstractValue:
     return replace(shape, static=None, fields=None)
 
 
-def _named_among(it: Interpreter, site: ast.expr, tree: Tree) -> dict[Place, Class]:
-    """The named tuples of results that a mapped function seems to return, by place.
+def _named_among(it: Interpreter, site: ast.expr, tree: Tree) -> dict[Place, Record]:
+    """The named tuples of results that a mapped function seems to return, and the dictionaries, by place.
 
-    Their specs are such tuples as well, so that the site has to have a name for the class. What host code makes such
-    tuples of, to give them to maps, is a state rather than results.
+    The specs of named tuples are such tuples as well, so that the site has to have a name for the class. What host code
+    makes such tuples of, to give them to maps, is a state rather than results.
     """
     keyword = it.sites[site].keyword
     if it.maps.by_keyword.get(site):
         return {}
     if any(keyword(name) for name in ("in_axes", "out_axes", "static_broadcasted_argnums")):
         return {}
-    found: dict[Place, Class] = {}
+    found: dict[Place, Record] = {}
     for place, part in tree.leaves():
         cls = made_by(part)
+        if cls is None and part is not None and (keys := _keys_at(it, site, place)) is not None:
+            found[place] = keys
         if cls is None or part is None or set(part.fields or ()) != set(it.resolver.declared_fields(cls)):
             continue
         it.reads.add("records")
@@ -117,6 +142,20 @@ def _named_among(it: Interpreter, site: ast.expr, tree: Tree) -> dict[Place, Cla
         if results and classes.name_at(it, cls, site, it.sites[site].module):
             found[place] = cls
     return found
+
+
+def _keys_at(it: Interpreter, site: ast.expr, place: Place) -> Keys | None:
+    """The keys of a dictionary of results whose entries are told apart."""
+    return keys_at(it, site, place) if (site, place) in it.parted else None
+
+
+def keys_at(it: Interpreter, site: ast.expr, place: Place) -> Keys | None:
+    """The keys of the dictionary that a mapped function certainly returns at a place."""
+    function = only_value(it, site)
+    if function is None or not is_first(axis_of_output(it, site, place)):
+        return None
+    keys = returned_trees.keys_at(function, place, it.resolver)
+    return Keys(keys) if keys is not None else None
 
 
 def made_by(value: AbstractValue | None) -> Class | None:

@@ -11,10 +11,20 @@ from typing import cast
 from jaxmigrate.flow.layout import advice, foreign_bases, mapped_bodies, results
 from jaxmigrate.flow.layout.aligned import aligned, marked
 from jaxmigrate.flow.layout.barriers import barriers
-from jaxmigrate.flow.layout.choices import Choice, Layouts, Name, OpChoice, Outputs, SiteChoice, Squeeze, of_parts
+from jaxmigrate.flow.layout.choices import (
+    Choice,
+    Layouts,
+    Name,
+    NamedTuple,
+    OpChoice,
+    Outputs,
+    SiteChoice,
+    Squeeze,
+    of_parts,
+)
 from jaxmigrate.flow.layout.entering import entering
 from jaxmigrate.flow.layout.groups import ON_ONE_PROCESS
-from jaxmigrate.flow.layout.model import Op, Place
+from jaxmigrate.flow.layout.model import Keys, Op, Place
 from jaxmigrate.flow.layout.solve import Solver
 from jaxmigrate.flow.layout.values import Blocker, Group, Nothing, Tup, told
 from jaxmigrate.flow.layout.whole_arguments import WholeArguments
@@ -130,7 +140,10 @@ class Solution(Solver):
         squeezes = self._squeezes(node, arguments) if not by_rows else ()
         keywords, axis = self.it.maps.by_keyword.get(node, ()), self.facts.axis(node) or ""
         whole, blocked = places == ((),), self.blocked[node]
-        gives = {place: made for place, cls in self.named[node].items() if (made := self._named_tuple(cls, node))}
+        gives: dict[Place, NamedTuple | Keys] = {}
+        for place, record in self.named[node].items():
+            made = record if isinstance(record, Keys) else self._named_tuple(record, node)
+            gives |= {place: made} if made is not None else {}
         leans = tuple(dict.fromkeys((*self.facts.leans.get(node, ()), *self._leans_of_all)))
         why, hint = told(blocked, site.module) if blocked else None, advice.advice(self.it, blocked)
         tree = Outputs(places, gives)

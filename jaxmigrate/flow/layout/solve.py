@@ -12,7 +12,7 @@ from jaxmigrate.flow.layout.causes import NOT_FULL, NOT_ONE, Reason, Stacked
 from jaxmigrate.flow.layout.equal_outputs import LONGEST_NAME, EqualOutputs
 from jaxmigrate.flow.layout.groups import REPLICABLE, SLICED, SPLIT_FIELD
 from jaxmigrate.flow.layout.interpreter import Interpreter
-from jaxmigrate.flow.layout.model import Op, Place
+from jaxmigrate.flow.layout.model import Keys, Op, Place
 from jaxmigrate.flow.layout.numbers import gives_number
 from jaxmigrate.flow.layout.some_devices import SomeDevices
 from jaxmigrate.flow.layout.values import Blocker, Group, Remedy, placed
@@ -148,7 +148,7 @@ class Solver(EqualOutputs):
         axes, static = self.facts.in_axes(node) or (), self.facts.positions(node, "static_broadcasted_argnums")
         if not axes or any(axis is None for axis in axes) or static or self.it.maps.by_keyword.get(node):
             return False
-        if self.named[node]:
+        if any(not isinstance(one, Keys) for one in self.named[node].values()):
             return False
         if any(results.axis_of_output(self.it, node, place) is None for place in self.places[node]):
             return False
@@ -195,7 +195,7 @@ class Solver(EqualOutputs):
             shape = self._returned(node)
             groups, named = self._outputs(node), self.named[node]
             parts = results.parts_at(shape, self.places[node], named)
-            if named and None in parts:
+            if any(not isinstance(one, Keys) for one in named.values()) and None in parts:
                 self.blocked[node] = Stacked.NOT_PROVEN.reason("fix cannot tell what the mapped function returns")
                 changed = True
                 continue

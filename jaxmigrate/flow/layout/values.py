@@ -179,11 +179,15 @@ class Groups:
 
 @dataclass(slots=True, eq=False)
 class Box:
-    """The contents of a list or dictionary that the program fills: one for each place that makes one."""
+    """The contents of a list or dictionary that the program fills: one for each place that makes one.
+
+    `is_results`: a map gives it, and nothing is put into it.
+    """
 
     element: Abstract
     fields: dict[str, Abstract] = field(default_factory=dict)
     blocked: Blocker | None = None
+    is_results: bool = False
 
 
 @dataclass(frozen=True, slots=True)
