@@ -19,7 +19,7 @@ DEVICE_COUNT = "--xla_force_host_platform_device_count"
 # Where programs and libraries are found: these lead to environments, which are shared and not copied.
 _KEPT = frozenset({"PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "LD_LIBRARY_PATH", "HOME", "OLDPWD", "XDG_CACHE_HOME"})
 # A device count that comes from elsewhere would contradict the one that is asked for.
-_DROPPED = ("JAX_NUM_CPU_DEVICES", "JAX_PLATFORM_NAME", "XLA_PYTHON_CLIENT_PREALLOCATE")
+_DROPPED = ("JAX_NUM_CPU_DEVICES", "JAX_PLATFORM_NAME")
 
 
 @dataclass(frozen=True)

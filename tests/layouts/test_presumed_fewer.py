@@ -101,3 +101,47 @@ def test_a_file_that_imports_the_one_with_the_map_may_take_a_part() -> None:
     main = "import jax\nimport trainer\n\nRESULT" + main.replace("main(4)", "trainer.main(jax.device_count() // 2)")
     found = plan({"main.py": main, "trainer.py": trainer, **FILES})
     assert layouts(found) == (["stacked", "stacked"], ["stacked"])
+
+
+ONE = """\
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import source
+
+
+def step(params, batch):
+    grads = jax.lax.psum(jax.grad(lambda p: jnp.mean((batch @ p) ** 2))(params), "d")
+    return params - 0.1 * grads
+
+
+p_step = jax.pmap(step, axis_name="d")
+params = source.MAKERS["params"](1)
+whole = source.MAKERS["batch"](16).reshape(16, 6)[:, :3]
+for i in range(2):
+    batch = ROW
+    params = p_step(params, batch)
+RESULT = np.asarray(jax.tree.map(lambda x: x[0], params)).tolist()
+"""
+ROWS = (
+    "whole[None]",
+    "whole[np.newaxis, ...]",
+    "np.expand_dims(whole, 0)",
+    "jnp.expand_dims(whole, axis=0)",
+    "whole.reshape((1, *whole.shape))",
+    "whole.reshape(1, 16, 3)",
+    "np.reshape(whole, (1, 16, 3))",
+    "jax.tree.map(lambda x: x[None], whole)",
+)
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_nothing_is_presumed_where_one_row_is_mapped(row: str) -> None:
+    files = {"main.py": ONE.replace("ROW", row), **FILES}
+    assert layouts(plan(files)) == (["stacked", "stacked"], ["stacked"])
+
+
+def test_a_row_of_another_axis_is_no_row_of_devices() -> None:
+    files = {"main.py": ONE.replace("ROW", "whole.reshape(8, 1, 2, 3)[:, 0]"), **FILES}
+    assert layouts(plan(files)) == (["replicated", "split"], ["replicated"])

@@ -40,6 +40,11 @@ def test_user_flags_are_kept_and_the_device_count_is_ours(places: env.Places, mo
     assert "JAX_NUM_CPU_DEVICES" not in found
 
 
+def test_a_gpu_may_be_shared_with_other_programs(places: env.Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "XLA_PYTHON_CLIENT_MEM_FRACTION": ".2"}
+    assert variables(places, monkeypatch, **given).items() >= given.items()
+
+
 def test_variables_lead_into_the_copy(places: env.Places, monkeypatch: pytest.MonkeyPatch) -> None:
     bin_folder = f"{places.root}/bin"
     found = variables(

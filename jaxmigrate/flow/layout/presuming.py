@@ -18,6 +18,7 @@ from jaxmigrate.flow.layout.counts import may_be_given_fewer
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Place, SiteCall
 from jaxmigrate.flow.layout.observing import site_of, spot_of
+from jaxmigrate.flow.layout.one_row import has_one_row
 from jaxmigrate.flow.layout.site_facts import SiteFacts
 from jaxmigrate.flow.layout.values import is_tracked
 from jaxmigrate.program.functions import returned_by
@@ -61,6 +62,9 @@ def presumed(it: Interpreter, found: Layouts, *, flowing: bool = False) -> Obser
             continue
         choice = found.sites[call.site]
         axes = facts.in_axes(call.site) or ()
+        mapped = [place for axis, place in zip(axes, call.places, strict=False) if axis == 0]
+        if any(has_one_row(place, call.module, it.resolver) for place in mapped):
+            continue  # on one device, then, and on no more
         for index, place in enumerate(call.places):
             if index >= len(axes) or axes[index] is None or index >= len(choice.arguments):
                 continue
