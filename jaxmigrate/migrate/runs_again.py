@@ -2,7 +2,8 @@
 
 `jax.pmap(f)` twice is traced once, as long as the functions are equal; `jax.jit(jax.shard_map(f, ...))` twice is traced
 and compiled twice. So what is mapped over and over is mapped once, where it is bound, or by a function that keeps the
-maps that it made.
+maps that it made. Where a trace reads what changes in between, as the attributes of an object, it is that for the sake
+of the numbers: a second trace would give others.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from typing import cast
 
 from jaxmigrate.migrate.maps import MapPlan
 from jaxmigrate.migrate.names import names_in
+from jaxmigrate.migrate.stale_traces import reads_what_changes
 from jaxmigrate.program.modules import Module, Project
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode, Scope, ScopeTable, all_parameters
+from jaxmigrate.program.sites import mapped_sites
 from jaxmigrate.program.values import External, Function
 
 LOOPS = ast.For | ast.While | ast.AsyncFor | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
@@ -65,8 +68,14 @@ class RunsAgain:
         """Whether a map may be made more than once of one and the same function."""
         if not isinstance(mapped, ast.Name | ast.Attribute):
             return False
-        table, lifetime = self.module.table, self._lifetime(site, mapped)
-        kept = self._is_kept(site, self.module)
+        if self._repeats(site, mapped, kept=self._is_kept(site, self.module)):
+            return True
+        may = self._is_mapped_elsewhere(site, mapped) or self._repeats(site, mapped, kept=False)
+        return may and reads_what_changes(mapped, self.module, self.resolver)
+
+    def _repeats(self, site: ast.expr, mapped: ast.Name | ast.Attribute, *, kept: bool) -> bool:
+        """The same of a map that lives on where it is made, `kept`, as one each of many objects."""
+        table, lifetime, inner = self.module.table, self._lifetime(site, mapped), kept
         node: ast.AST = site
         parent = table.parents.get(site)
         while parent is not None and parent is not lifetime:
@@ -74,11 +83,17 @@ class RunsAgain:
                 return True
             if isinstance(parent, FunctionNode) and _runs(parent, node):
                 name = mapped.id if isinstance(mapped, ast.Name) else None
-                if self._is_called_again(parent, set(), self.module, kept=kept, mapped=name):
+                if self._is_called_again(parent, set(), self.module, kept=inner, mapped=name):
                     return True
-                kept = True  # an outer function's own loops tell of its calls, and not of this one's
+                inner = True  # an outer function's own loops tell of its calls, and not of this one's
             node, parent = parent, table.parents.get(parent)
         return False
+
+    def _is_mapped_elsewhere(self, site: ast.expr, mapped: ast.expr) -> bool:
+        """Whether another map of the file is made of the same."""
+        said = ast.dump(mapped)
+        others = (one for one in mapped_sites(self.module, self.resolver) if one.node is not site)
+        return any(m.expression is not None and ast.dump(m.expression) == said for one in others if (m := one.mapped))
 
     def _home(self, plan: MapPlan, mapped: ast.expr) -> Scope | None:
         """The innermost scope that binds what a map reads."""

@@ -186,3 +186,82 @@ def test_what_an_object_has_is_read_where_the_map_is_made() -> None:
     inner = [n for n in ast.walk(function) if isinstance(n, ast.FunctionDef | ast.Lambda) and n is not function]
     assert "jax.shard_map" in after
     assert not any("model.apply" in ast.unparse(n) for n in inner)
+
+
+STALE = """RATE = 1.0
+SETTINGS = {"rate": 1.0}
+
+
+class Trainer:
+    def __init__(self):
+        self.rate, self.rates = 1.0, [1.0]
+
+    def update(self, x):
+        return step(x) * self.rate
+
+    def sum(self, x):
+        return step(x) * sum(self.rates)
+
+
+def scaled(x):
+    return step(x) * RATE
+
+
+def settled(x):
+    return step(x) * SETTINGS["rate"]
+
+
+def make(fun):
+    return jax.pmap(fun, "i")
+
+
+def made(trainer):
+    return jax.pmap({mapped}, "i")
+
+
+trainer = Trainer()
+evaluate = {first}
+print(evaluate(jnp.ones((jax.device_count(), 2))))
+{change}
+evaluate = {second}
+"""
+MADE = "made(trainer)"
+MAPPED = "jax.pmap(trainer.update, 'i')"
+
+
+@pytest.mark.parametrize(
+    ("mapped", "first", "second", "change"),
+    [
+        ("trainer.update", MADE, MADE, "trainer.rate = 0.5"),
+        ("trainer.update", MADE, MADE, "setattr(trainer, 'rate', 0.5)"),
+        ("trainer.sum", MADE, MADE, "trainer.rates.append(0.5)"),
+        ("trainer.sum", MADE, MADE, "trainer.rates[0] = 0.5"),
+        ("scaled", MADE, MADE, "RATE = 0.5"),
+        ("settled", MADE, MADE, "SETTINGS['rate'] = 0.5"),
+        ("step", MAPPED, MAPPED, "trainer.rate = 0.5"),
+        ("step", "make(trainer.update)", "make(trainer.update)", "trainer.rate = 0.5"),
+    ],
+)
+def test_what_a_trace_reads_and_changes_between_two_maps_is_traced_once(
+    mapped: str, first: str, second: str, change: str
+) -> None:
+    words = {"mapped": mapped, "first": first, "second": second}
+    for layout in ("auto", "stacked"):
+        before, after = (
+            fix_files({"main.py": HEAD + fill(STALE, **words, change=said) + END}, layout=layout)["main.py"]
+            for said in ("", change)
+        )
+        assert "@functools.lru_cache\ndef sharded" not in before
+        assert "@functools.lru_cache\ndef sharded" in after
+
+
+def test_what_is_made_of_two_objects_is_mapped_in_place() -> None:
+    words = {"mapped": "trainer.update", "first": MADE, "second": "made(Trainer())", "change": ""}
+    assert "lru_cache" not in fix_files({"main.py": HEAD + fill(STALE, **words) + END}, layout="auto")["main.py"]
+
+
+def fill(text: str, **words: str) -> str:
+    """A text with some words in braces replaced, which may hold other braces."""
+    for word, said in words.items():
+        text = text.replace(f"{{{word}}}", said)
+    return text
