@@ -9,9 +9,11 @@ from collections.abc import Iterator
 from jaxmigrate.flow.layout import class_index, classes, mapped_bodies
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.program.library import valued
+from jaxmigrate.program.scopes import FunctionNode
 from jaxmigrate.program.values import Class, External, Function
 
 REPLACES = frozenset({"replace", "_replace"})
+APPLIES = "apply_gradients"
 MAKES_ANOTHER = REPLACES | {"create"}  # of flax's TrainState
 COPIED_BY = valued("copied-by")
 NO_ARRAYS, ARRAYS = frozenset({"apply_fn", "tx"}), frozenset({"step", "params", "opt_state"})  # of flax's TrainState
@@ -27,19 +29,25 @@ def copied_by(it: Interpreter, site: ast.expr, index: int, count: int) -> set[st
     function, name = _parameter(it, site, index, count)
     if function is None:
         return set()
-    found = {
-        node.func.attr
-        for node in ast.walk(function.node)
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr in REPLACES
-        and isinstance(node.func.value, ast.Name)
-        and node.func.value.id == name
-    }
+    found = {method for method in REPLACES if _has_called(function.node, name, method)}
+    if not found and not class_index.is_method(it, APPLIES) and _has_called(function.node, name, APPLIES):
+        return {"replace"}  # flax's TrainState, as variance takes it
     kinds = [*_classes(it, function, name), *_made_anew(it, function, name)]
     if index == 0 and site in it.maps.methods:
         kinds.append(it.maps.methods[site])
     return found | {COPIED_BY[mark] for cls in kinds for mark in _marks(it, cls)}
+
+
+def _has_called(function: FunctionNode, name: str, method: str) -> bool:
+    """Whether a function calls a method of what it has under a name."""
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == method
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id == name
+        for node in ast.walk(function)
+    )
 
 
 def is_learned(field: str) -> bool:

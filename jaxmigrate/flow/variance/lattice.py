@@ -249,9 +249,17 @@ def _join_parts(one: AbstractValue, other: AbstractValue) -> tuple[AbstractValue
 
 def _join_fields(one: AbstractValue, other: AbstractValue) -> Fields | None:
     if one.fields is None or other.fields is None:
-        return None
+        known = one.fields or other.fields
+        if not known or not (_may_be_object(one) and _may_be_object(other)):
+            return None
+        return Fields({name: join(field_of(one, name), field_of(other, name)) for name in (*known, OTHERS)})
     names = [*one.fields, *(name for name in other.fields if name not in one.fields)]
     return Fields({name: join(field_of(one, name), field_of(other, name)) for name in names})
+
+
+def _may_be_object(value: AbstractValue) -> bool:
+    """Whether a value may have fields that are not known."""
+    return value.parts is None and value.kind == "unknown" and value.callee is None and value.static is None
 
 
 def join_callees(one: AbstractValue, other: AbstractValue) -> Callee | None:

@@ -499,7 +499,7 @@ def _apply_gradients(
         return _unseen(run, receiver, "apply_gradients", arguments, node, frame)
     grads = arguments.named["grads"]
     given = {n: v for n, v in arguments.named.items() if n not in ("grads", "value")}
-    before = union([objects.field(receiver, n) for n in ("params", "opt_state", "step")])
+    before = union([objects.field(receiver, n) for n in ("params", "opt_state")])
     after = run.hidden("update", union([before, *arguments.named.values()]) if not given else union([before, grads]))
     gradient = grads.gradient
     after = replace(
