@@ -14,7 +14,7 @@ from jaxmigrate.flow.layout import objects
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Loan, Op, Reading
-from jaxmigrate.flow.layout.values import Abstract, Blocker, Group, Nothing, Ref
+from jaxmigrate.flow.layout.values import Abstract, Blocker, Group, Nothing, Obj, Ref
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.syntax import is_repeatable
 
@@ -33,6 +33,8 @@ def lend(it: Interpreter, value: Abstract, place: ast.expr | None, frame: Frame)
         return value
     if on_device or not it.editable(frame.module):
         return value
+    if isinstance(place, ast.Attribute) and not isinstance(it.evaluate(place.value, frame), Nothing | Obj):
+        it.lending.of_trees.add(place)
     group = it.joined_group("lent", place)
     known = it.lending.loans.get(place)
     if known is None:
@@ -129,8 +131,11 @@ def _not_given(it: Interpreter) -> list[Loan]:
 
 
 def _may_be_static(it: Interpreter, place: ast.expr) -> bool:
-    """Whether an expression may be a field that is a part of its object's type, and no array."""
-    return isinstance(place, ast.Attribute) and objects.may_be_static(it, place.attr)
+    """Whether an expression may be a field that is a part of its object's type, and no array.
+
+    What an object that is no tree holds, as a trainer its state, is what was assigned there.
+    """
+    return isinstance(place, ast.Attribute) and place in it.lending.of_trees and objects.may_be_static(it, place.attr)
 
 
 def may_copy(call: ast.Call, module: Module) -> bool:

@@ -71,6 +71,7 @@ class Lending:
     loans: dict[ast.expr, Loan] = field(default_factory=dict)
     unlent: set[ast.expr] = field(default_factory=set)
     read_later: set[ast.expr] = field(default_factory=set)
+    of_trees: set[ast.expr] = field(default_factory=set)  # fields of what may be a tree itself
     on_host: set[Group] = field(default_factory=set)
     shown: set[Group] = field(default_factory=set)  # as text
 
