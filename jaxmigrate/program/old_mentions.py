@@ -27,13 +27,15 @@ _HOMES = frozenset(
         "jax.interpreters",
         "jax.lib",
         "jax.extend",
+        "jaxlib",
+        "jaxlib.xla_extension",
         "equinox",
         "objax",
         "flax.nnx",
         "flax.jax_utils",
     }
 )
-_OWNERS = ("jax", "flax", "equinox", "objax")
+_OWNERS = ("jax", "jaxlib", "flax", "equinox", "objax")
 _FOREIGN = (frozenset(sys.stdlib_module_names) | ALWAYS_EXTERNAL | {"tensorflow", "torch"}) - frozenset(_OWNERS)
 _GAP = r"(?:[ \t]|\\\r?\n)*"
 _IMPORT = re.compile(rf"import\b{_GAP}(\((?:[^)#]|#[^\n]*+)*+\)|(?:\\\r?\n|[^\n#;])*)")

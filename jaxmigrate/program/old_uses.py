@@ -22,7 +22,7 @@ from jaxmigrate.records import record
 
 Statement: TypeAlias = ast.Import | ast.ImportFrom
 SETS = frozenset({"setattr", "patch", "object"})  # `mock.patch.object(jax, "host_id")`
-OWNERS = ("jax.", "flax.", "equinox.", "objax.")
+OWNERS = ("jax.", "jaxlib.", "flax.", "equinox.", "objax.")
 _SETS_TEXT = re.compile(rf"""\b(?:{"|".join(SETS)})\(\s*(?:[\w.]*,\s*)?["'][\w.]*""")
 ABSENT = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "NameError"})
 

@@ -193,6 +193,30 @@ USES: dict[str, str] = {
     "jax.interpreters.xla.ShapedArray": (
         "from jax.interpreters import xla\nout = str(xla.ShapedArray((2,), jnp.dtype('float32')).shape)"
     ),
+    **{
+        f"{home}.Device": f"from {home} import Device\nout = isinstance(jax.devices()[0], Device)"
+        for home in ("jax.interpreters.xla", "jax.lib.xla_client", "jaxlib.xla_extension")
+    },
+    "jax.xla.Device": "from typing import Optional\ndef f(d: Optional[jax.xla.Device] = None):\n    return 1\nout = f()",
+    **{
+        f"{home}.DeviceArray": f"from {home} import DeviceArray\nout = isinstance(1, DeviceArray)"
+        for home in ("jax.lib.xla_extension", "jaxlib.xla_extension")
+    },
+    **{
+        f"{home}.XlaRuntimeError": f"from {home} import XlaRuntimeError as E\nout = issubclass(E, RuntimeError)"
+        for home in ("jax.lib.xla_extension", "jaxlib.xla_extension")
+    },
+    # updates
+    **{
+        f"jax.ops.index_{kind}": (
+            "x, i = np.arange(6.0), jnp.array([1, 1, 4])\n"
+            f"out = jax.ops.index_{kind}(jax.ops.index_{kind}(x, jax.ops.index[i], 2.5), 0, y=1.5)"
+        )
+        for kind in ("add", "max", "min", "mul", "update")
+    },
+    "jax.ops.index": "at = jax.ops.index[1:3, ::2]\nout = jnp.arange(12.0).reshape(3, 4)[at]",
+    "jax.lax.tie_in": "from jax.lax import tie_in\nx = jnp.ones(2)\nout = tie_in(x, jnp.arange(3.0)) * 2",
+    "jax.numpy.NINF": "out = str(jnp.NINF), str(1 - jnp.NINF)",
     # axes
     "jax.lax.pvary": SHARD + (
         "f = jax.shard_map(lambda w, x: jax.grad(lambda w: jnp.sum(w * x))(jax.lax.pvary(w, 'i'))[None], mesh=mesh,\n"
@@ -211,6 +235,12 @@ USES: dict[str, str] = {
         "k = jnp.array([1, 2], dtype=jnp.uint32)\nout = jax.random.threefry_2x32(k, jnp.arange(4, dtype=jnp.uint32))"
     ),
     "jax.config.config": "from jax.config import config\nconfig.update('jax_enable_x64', False)\nout = jnp.arange(3.0)",
+    "jax.partial": "from jax import partial\nout = partial(jnp.add, 2.0)(3.0)",
+    "jax.util.partial": "out = jax.util.partial(jnp.add, 2.0)(3.0)",
+    "jax.experimental.compilation_cache.compilation_cache.initialize_cache": (
+        "import tempfile\nfrom jax.experimental.compilation_cache import compilation_cache as cc\n"
+        "cc.initialize_cache(tempfile.mkdtemp())\nout = jax.jit(lambda x: x + 1)(1.0)"
+    ),
     "jax.host_id": "out = jax.host_id()",
     "jax.host_count": "out = jax.host_count()",
     "jax.experimental.optimizers": (

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from tests.campaigns.old_name_cases import SHARD
 
-X = "x, i = jnp.arange(6.0), jnp.array([1, 1, 4])\n"
 SPLIT = (
     "from jax.sharding import Mesh, NamedSharding, PartitionSpec as P\n"
     "mesh, table = Mesh(np.array(jax.devices()), ('i',)), np.arange(16.0).reshape(8, 2)\n"
@@ -75,7 +74,6 @@ BY_HAND: dict[str, tuple[str, str]] = {
         XMAP_OLD + "f = lambda a, b: jax.lax.xeinsum('{i},{i}->{}', a, b)\nout = xmap(f, (['i'], ['i']), [])(np.arange(8.0), np.ones(8))",
         XMAP_NEW + "f = lambda a, b: jax.lax.psum(jnp.einsum(',->', a, b), 'i')\nout = jax.vmap(f, out_axes=None, axis_name='i')(np.arange(8.0), np.ones(8))",
     ),
-    "jax.lax.tie_in": ("out = jax.lax.tie_in(jnp.ones(2), jnp.arange(3.0))", "out = jnp.arange(3.0)"),
     "jax.lib.xla_bridge": (
         "from jax.lib import xla_bridge\nout = xla_bridge.get_backend().platform",
         "from jax.extend import backend\nout = backend.get_backend().platform",
@@ -84,12 +82,6 @@ BY_HAND: dict[str, tuple[str, str]] = {
         "out = jnp.in1d(jnp.arange(6).reshape(2, 3), jnp.array([1, 4]))",
         "out = jnp.isin(jnp.arange(6).reshape(2, 3), jnp.array([1, 4])).ravel()",
     ),
-    **{
-        f"jax.ops.index_{old}": (X + f"out = jax.ops.index_{old}(x, jax.ops.index[i], 2.5)", X + f"out = x.at[i].{new}(2.5)")
-        for old, new in (("add", "add"), ("max", "max"), ("min", "min"), ("mul", "multiply"), ("update", "set"))
-    },
-    "jax.ops.index": (X + "out = x[jax.ops.index[1:3]]", X + "out = x[1:3]"),
-    "jax.partial": ("out = jax.partial(jnp.add, 2.0)(3.0)", "import functools\nout = functools.partial(jnp.add, 2.0)(3.0)"),
     **{
         f"jax.random.{old}": (
             (
@@ -139,6 +131,8 @@ BY_HAND: dict[str, tuple[str, str]] = {
 
 OLDER = "gone before jax 0.4.13, the oldest that can be installed here"
 WITHOUT: dict[str, str] = {
+    "jax.tools.colab_tpu": "it talks to the machine of a notebook in Colab",
+    "jaxlib.xla_extension": "a module without its names",
     **dict.fromkeys(
         (
             *("jax.experimental.global_device_array", "jax.experimental.global_device_array.GlobalDeviceArray"),

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from jaxmigrate.migrate.api_updates import arrays, callbacks, equinox, pjits, positional, shard_maps, xmaps
+from jaxmigrate.migrate.api_updates import arrays, callbacks, equinox, indexed, pjits, positional, shard_maps, xmaps
 from jaxmigrate.migrate.api_updates.batching import Batches
 from jaxmigrate.migrate.api_updates.meshes import contexts_left
 from jaxmigrate.migrate.api_updates.rewrite_context import RewriteContext
@@ -15,6 +15,7 @@ from jaxmigrate.migrate.wanted import Wanted
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.old_names import Era, Release
 from jaxmigrate.program.old_uses import OldReference, Uses
+from jaxmigrate.program.operations import Code
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite, Reference, ReferenceNode, mapped_sites, references
 from jaxmigrate.program.values import External, Partial
@@ -32,13 +33,13 @@ class Subject:
     Attributes:
         reason: Why a use is left; empty where it is rewritten.
         apply: Edits what stands around the name.
-        name: What takes the place of the name itself; None where it cannot be imported.
+        name: What takes the place of the name itself; None where it cannot be imported, empty where `apply` does all.
         keeps_name: Whether the new thing is imported under the local name of the old one, since all uses change.
     """
 
     reason: Callable[[OldReference], str]
     apply: Callable[[RewriteContext, OldReference], None]
-    name: Callable[[RewriteContext, OldReference], str | None] = by_its_row
+    name: Callable[[RewriteContext, OldReference], str | Code | None] = by_its_row
     keeps_name: bool = False
 
 
@@ -73,6 +74,10 @@ def subjects(
             sharding_name,
         ),
         "jax.core.axis_frame": Subject(arrays.size_reason, arrays.read_size),
+        **dict.fromkeys(indexed.UPDATES, Subject(indexed.reason, indexed.update, indexed.update_name)),
+        indexed.INDEX: Subject(_always, _nothing_more, indexed.index_name),
+        "jax.lax.tie_in": Subject(indexed.tie_reason, indexed.untie, indexed.no_name),
+        "jax.numpy.NINF": Subject(_always, _nothing_more, indexed.negative_infinity),
         "jax.lax.pvary": Subject(arrays.varying_reason, arrays.make_varying),
     }
 

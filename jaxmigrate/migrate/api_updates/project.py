@@ -193,7 +193,7 @@ def _rewrite(desk: RewriteContext, use: OldReference, subject: Subject | None) -
     if text is None:
         desk.leave(use.node, use.row, f"{use.row.told}{NO_PLACE}")
         return
-    if not stays:
+    if not stays and text:
         desk.replace(use.node, text)
     desk.gone.add(use.node)
     subject.apply(desk, use)

@@ -185,7 +185,7 @@ class RewriteContext:
 
     @staticmethod
     def _needs_no_import(dotted: str) -> bool:
-        return not dotted.startswith(NOT_LOADED)
+        return dotted.partition(".")[0] == "jax" and not dotted.startswith(NOT_LOADED)
 
     def _qualified(self, root: str, dotted: str, at: ast.AST) -> str | None:
         name = bound_name(self.module, root)
