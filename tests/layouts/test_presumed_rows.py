@@ -88,6 +88,43 @@ def test_other_rows_differ_only_in_what_an_assumption_names(labels: str, name: s
     assert says in {one.says for site in found.sites for one in site.assumed}
 
 
+CHAINED = """\
+from itertools import chain
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax.jax_utils import replicate
+from flax.training.common_utils import shard
+
+LABELS = jnp.arange(32)
+p_predict = jax.pmap(lambda w, batch: batch["x"] @ w)
+params = replicate(jnp.sin(jnp.arange(3.0)))
+batch = {"x": np.sin(np.arange(96, dtype=np.float32)).reshape(32, 3)}
+BATCH
+batch = shard(batch)
+predictions = p_predict(params, batch)
+labels = batch["labels"]
+RESULT = [np.asarray(row).tolist() for row in chain(*labels)]
+"""
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        'batch["labels"] = (LABELS, LABELS + 1)',
+        'batch = {**batch, "labels": [LABELS, LABELS + 1]}',
+        "both = [LABELS, LABELS + 1]\nbatch.update(labels=both)",
+        'batch["labels"] = jax.tree.map(lambda i: LABELS + i, (0, 1))',
+        'batch["labels"] = jnp.split(LABELS, 2)',
+    ],
+)
+def test_what_is_set_to_several_arrays_in_sight_is_not_one(made: str) -> None:
+    assert layouts(plan({"main.py": CHAINED.replace("BATCH", made)}))[0][1] == "stacked"
+    one = CHAINED.replace("BATCH", 'batch["labels"] = LABELS')
+    assert layouts(plan({"main.py": one}))[0][1] == "split"
+
+
 FETCHING = """\
 import jax
 import jax.numpy as jnp

@@ -6,19 +6,83 @@ Arithmetic with what is no array raises as a rule, and what it gives of a tuple 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame
 from jaxmigrate.flow.layout.values import Ref
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.trust import Assumption
+
+SEVERAL = ast.Tuple | ast.List | ast.Dict | ast.ListComp | ast.DictComp | ast.GeneratorExp
+GIVING_SEVERAL = frozenset({"array_split", "dict", "leaves", "list", "split", "tree_leaves", "tuple", "unstack", "zip"})
+DEEPEST = 3  # names that stand for one another
 
 
 def seems_one(it: Interpreter, value: Ref, operand: ast.expr, frame: Frame) -> bool:
     """Whether a reader takes a value for one array: nothing shows that it holds several."""
     shape = value.shape
     several = shape is not None and (shape.kind == "dict" or shape.parts is not None or shape.fields is not None)
-    if several or not it.trust.likely:
+    if several or not it.trust.likely or _is_set_to_several(it, operand, frame.module):
         return False
     says = f"`{ast.unparse(operand)}` is one array, and no tuple or list of arrays"
     it.lean([value], Assumption("likely", "splits", "", says, frame.module, operand))
     return True
+
+
+def _is_set_to_several(it: Interpreter, operand: ast.expr, module: Module, depth: int = 0) -> bool:
+    """Whether code sets an entry or attribute of that name to a tuple, a list or a dictionary."""
+    match operand:
+        case (
+            ast.Subscript(slice=ast.Constant(value=str(name)))
+            | ast.Attribute(attr=name)
+            | ast.Call(func=ast.Attribute(attr="get" | "pop"), args=[ast.Constant(value=str(name)), *_])
+        ):
+            program = (one for one in it.resolver.project.program if name in one.text)
+            entry = not isinstance(operand, ast.Attribute)
+            return any(_gives_several(value, one) for one in program for value in _set_under(name, one, entry=entry))
+        case ast.Name(id=name) if depth < DEEPEST:
+            return any(_is_set_to_several(it, value, module, depth + 1) for value in _bound(operand, module))
+    return False
+
+
+def _bound(name: ast.Name, module: Module) -> Iterator[ast.expr]:
+    """What statements bind a name to, also as a part of a tuple that stands there."""
+    scope = module.table.scope_of[name].lookup(name.id)
+    for binding in scope.bindings[name.id] if scope is not None else ():
+        value = binding.value
+        for step in binding.path:
+            parts = value.elts if isinstance(value, ast.Tuple | ast.List) else ()
+            value = parts[step] if isinstance(step, int) and step < len(parts) else None
+        if value is not None:
+            yield value
+
+
+def _set_under(name: str, module: Module, *, entry: bool) -> Iterator[ast.expr]:
+    """What a module puts under a name: `x["name"] = value`, `x.name = value`, `{"name": value}`, `dict(name=value)`."""
+    parents = module.table.parents
+    for node in module.mentions.get(name, ()):
+        above = parents.get(node)
+        match node, above:
+            case ast.keyword(value=value), ast.Call(func=func):
+                if not entry or last_name(func) in ("dict", "update"):
+                    yield value
+            case ast.Constant(), ast.Dict(keys=keys, values=values):
+                yield from (value for key, value in zip(keys, values, strict=True) if key is node)
+            case (ast.Constant(), ast.Subscript(ctx=ast.Store())) | (ast.Attribute(ctx=ast.Store()), _):
+                target = above if isinstance(node, ast.Constant) else node
+                statement = parents.get(target) if target is not None else None
+                if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
+                    yield statement.value
+
+
+def _gives_several(value: ast.expr, module: Module) -> bool:
+    match value:
+        case ast.Name():
+            return any(isinstance(one, SEVERAL) for one in _bound(value, module))
+        case ast.Call(args=[_, held, *_]) if last_name(value.func) in ("map", "tree_map"):
+            return isinstance(held, SEVERAL)
+        case ast.Call():
+            return last_name(value.func) in GIVING_SEVERAL
+    return isinstance(value, SEVERAL)
