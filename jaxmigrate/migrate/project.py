@@ -34,6 +34,7 @@ from jaxmigrate.migrate.sharing import HEAD
 from jaxmigrate.migrate.sites import Outcome, site_plan
 from jaxmigrate.migrate.style import style_of
 from jaxmigrate.migrate.unhandled import Source, blamed
+from jaxmigrate.migrate.weak_numbers import leave_weak
 from jaxmigrate.migrate.witnesses import with_witnesses, witnesses
 from jaxmigrate.migrate.writing import NewFile, ProjectWriter
 from jaxmigrate.program.modules import Module, Project, parse_module, read_utf8
@@ -237,6 +238,8 @@ class _ProjectPlanner:
         decisions = leave_kept(decisions, sites, self._reference_of, self.options.wanted, outside)
         roots = {s.node: node for own in sites.values() for s in own if (node := self._reference_of(s)) is not None}
         decisions = leave_faked(decisions, sites, roots, self.project.program, self.resolver)
+        if around.several:
+            decisions = leave_weak(decisions, sites, roots, self.project.program, self.resolver)
         decisions = leave_together(decisions, sites, self.resolver, self._reference_of)
         self._root_at(decisions)
         return Mapped(self.modules, sites, decisions, outside, around, self.texts, self.reachable)

@@ -1,0 +1,106 @@
+"""Python's numbers for which a map has None in `in_axes`, where a program of several processes computes in bfloat16.
+
+Where there are several processes, `jax.pmap` makes a strongly typed array of such a number, so that `x * 2.5` of a
+bfloat16 array is a float32 one. In one process, and with `jax.shard_map`, the number takes on the type of `x`.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from jaxmigrate.migrate.decide import Decision, Refusal
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.scopes import Reference
+from jaxmigrate.program.sites import MappedSite, literal_of
+from jaxmigrate.program.syntax import last_name
+
+NARROW = re.compile(r"\b(?:bfloat16|float16|half|float8_\w+|u?int(?:2|4|8|16))\b")
+NUMBERS = frozenset({"float", "int"})
+DEEPEST = 3  # names that stand for one another
+
+
+def leave_weak(
+    decisions: Mapping[Module, list[Decision]],
+    sites: Mapping[Module, Sequence[MappedSite]],
+    root: Mapping[ast.expr, Reference],
+    modules: Sequence[Module],
+    resolver: Resolver,
+) -> dict[Module, list[Decision]]:
+    """The decisions with a refusal for each reference of which some site is given such a number in sight."""
+    if not any(NARROW.search(module.text) for module in modules):
+        return dict(decisions)
+    refused: dict[Reference, Refusal] = {}
+    for site in (site for own in sites.values() for site in own):
+        number = next(_numbers(site, modules, resolver), None)
+        if number is not None and site.node in root:
+            said = ast.unparse(number)
+            reason = (
+                f"several processes take `{said}`, for which in_axes has None, as float32 or int32, and one process in "
+                f"the type of what it meets; say which, as in jnp.float32({said}), and run fix again"
+            )
+            refused.setdefault(root[site.node], Refusal("JM404", reason))
+    return {
+        module: [replace(d, refusal=d.refusal or refused.get(d.reference.node)) for d in found]
+        for module, found in decisions.items()
+    }
+
+
+def _numbers(site: MappedSite, modules: Sequence[Module], resolver: Resolver) -> Iterator[ast.expr]:
+    """The numbers that calls in sight of a map give it whole."""
+    axes = literal_of(site, "in_axes", 0, resolver)
+    each = axes if isinstance(axes, tuple) else None
+    if axes is not None and (each is None or None not in each):
+        return
+    for call, module in _calls(site, modules):
+        for place, argument in enumerate(call.args):
+            whole = each is None or each[place : place + 1] == (None,)
+            if whole and _is_number(argument, module):
+                yield argument
+
+
+def _calls(site: MappedSite, modules: Sequence[Module]) -> Iterator[tuple[ast.Call, Module]]:
+    """The calls of a map where it is made, and those of what has its name."""
+    parents = site.module.table.parents
+    above = parents.get(site.node)
+    if isinstance(above, ast.Call) and above.func is site.node:
+        yield above, site.module
+    targets = above.targets if isinstance(above, ast.Assign) and above.value is site.node else ()
+    names = {last_name(target) for target in targets if isinstance(target, ast.Name | ast.Attribute)}
+    if isinstance(above, ast.FunctionDef) and site.node in above.decorator_list:
+        names = {above.name}
+    for module in modules if names else ():
+        for name in names:
+            for node in module.table.named.get(name, ()) if name in module.text else ():
+                call = module.table.parents.get(node)
+                if isinstance(call, ast.Call) and call.func is node:
+                    yield call, module
+
+
+def _is_number(node: ast.expr, module: Module, depth: int = 0) -> bool:
+    match node:
+        case ast.Constant(value=value):
+            return isinstance(value, int | float | complex) and not isinstance(value, bool)
+        case ast.UnaryOp(operand=operand):
+            return _is_number(operand, module, depth)
+        case ast.BinOp(left=left, right=right):
+            return _is_number(left, module, depth) and _is_number(right, module, depth)
+        case ast.Call(func=ast.Name(id=name)):
+            return name in NUMBERS
+        case ast.Name() if depth < DEEPEST:
+            scope = module.table.scope_of[node].lookup(node.id)
+            bindings = scope.bindings[node.id] if scope is not None else []
+            return any(_gives_number(one.value, one.node, module, depth) for one in bindings if not one.path)
+    return False
+
+
+def _gives_number(value: ast.expr | None, node: ast.AST, module: Module, depth: int) -> bool:
+    if value is not None:
+        return _is_number(value, module, depth + 1)
+    match module.table.parents.get(node):
+        case ast.For(target=target, iter=ast.Call(func=ast.Name(id="range"))):
+            return target is node
+    return False
