@@ -27,6 +27,7 @@ from jaxmigrate.migrate.read_only import is_only_read, is_read_at_once, mapped_o
 from jaxmigrate.migrate.sharing import Shared
 from jaxmigrate.migrate.specs import display
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.narrow import says_narrow
 from jaxmigrate.program.operations import (
     After,
     Before,
@@ -44,6 +45,7 @@ from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import Application, External
 
 ARRAY_METHODS = frozenset({"astype", "dtype", "item", "mean", "sum", "tolist"})
+PUT_REPLICATED = "jax.device_put_replicated"
 KEPT = ("jax.numpy.stack", "jax.numpy.broadcast_to", "jax.lax.broadcast")  # which keep weak types
 STACKS = "flax.training.common_utils.stack_forest"
 BROADCAST = "jaxline.utils.bcast_local_devices"
@@ -489,8 +491,9 @@ class ArrayWriter:
         idioms = Idioms(self.resolver)
         if op.kind != "checkpoint" and ("." in op.form or idioms.makes_array(op.operand, self.module)):
             return False
-        of_jaxline = op.kind == "checkpoint" or idioms.called(op.node, self.module) == BROADCAST
-        return self.shared.weak_numbers(kept=of_jaxline)
+        called = idioms.called(op.node, self.module) if op.kind != "checkpoint" else BROADCAST
+        kept = called == BROADCAST or (called == PUT_REPLICATED and says_narrow(self.resolver))
+        return self.shared.weak_numbers(kept=kept)
 
     def _typed(self, op: Op) -> tuple[str, str]:
         """What keeps the dtype of a stack: jnp.stack keeps the weak type of a Python scalar, the others do not."""

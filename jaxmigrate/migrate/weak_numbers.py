@@ -7,19 +7,17 @@ bfloat16 array is a float32 one. In one process, and with `jax.shard_map`, the n
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from jaxmigrate.migrate.decide import Decision, Refusal
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.narrow import INTEGERS, says_narrow
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Reference
 from jaxmigrate.program.sites import MappedSite, literal_of
 from jaxmigrate.program.syntax import last_name
 
-NARROW = re.compile(r"\b(?:bfloat16|float16|half|float8_\w+|u?int(?:2|4|8|16))\b")
-NUMBERS = frozenset({"float", "int"})
 DEEPEST = 3  # names that stand for one another
 
 
@@ -31,11 +29,10 @@ def leave_weak(
     resolver: Resolver,
 ) -> dict[Module, list[Decision]]:
     """The decisions with a refusal for each reference of which some site is given such a number in sight."""
-    if not any(NARROW.search(module.text) for module in modules):
-        return dict(decisions)
     refused: dict[Reference, Refusal] = {}
     for site in (site for own in sites.values() for site in own):
-        number = next(_numbers(site, modules, resolver), None)
+        types = (float,) * says_narrow(resolver) + (int,) * bool(INTEGERS.search(site.module.text))
+        number = next(_numbers(site, types, modules, resolver), None) if types else None
         if number is not None and site.node in root:
             said = ast.unparse(number)
             reason = (
@@ -49,8 +46,10 @@ def leave_weak(
     }
 
 
-def _numbers(site: MappedSite, modules: Sequence[Module], resolver: Resolver) -> Iterator[ast.expr]:
-    """The numbers that calls in sight of a map give it whole."""
+def _numbers(
+    site: MappedSite, types: tuple[type, ...], modules: Sequence[Module], resolver: Resolver
+) -> Iterator[ast.expr]:
+    """The numbers of some types that calls in sight of a map give it whole."""
     axes = literal_of(site, "in_axes", 0, resolver)
     each = axes if isinstance(axes, tuple) else None
     if axes is not None and (each is None or None not in each):
@@ -58,7 +57,7 @@ def _numbers(site: MappedSite, modules: Sequence[Module], resolver: Resolver) ->
     for call, module in _calls(site, modules):
         for place, argument in enumerate(call.args):
             whole = each is None or each[place : place + 1] == (None,)
-            if whole and _is_number(argument, module):
+            if whole and _type_of(argument, module) in types:
                 yield argument
 
 
@@ -80,27 +79,34 @@ def _calls(site: MappedSite, modules: Sequence[Module]) -> Iterator[tuple[ast.Ca
                     yield call, module
 
 
-def _is_number(node: ast.expr, module: Module, depth: int = 0) -> bool:
+def _type_of(node: ast.expr, module: Module, depth: int = 0) -> type | None:
+    """The type of a Python number; None for what need not be one."""
     match node:
-        case ast.Constant(value=value):
-            return isinstance(value, int | float | complex) and not isinstance(value, bool)
+        case ast.Constant(value=float() | complex()):
+            return float
+        case ast.Constant(value=int(value)):
+            return None if isinstance(value, bool) else int
         case ast.UnaryOp(operand=operand):
-            return _is_number(operand, module, depth)
-        case ast.BinOp(left=left, right=right):
-            return _is_number(left, module, depth) and _is_number(right, module, depth)
-        case ast.Call(func=ast.Name(id=name)):
-            return name in NUMBERS
+            return _type_of(operand, module, depth)
+        case ast.BinOp(left=left, right=right, op=op):
+            both = (_type_of(left, module, depth), _type_of(right, module, depth))
+            return None if None in both else float if float in both or isinstance(op, ast.Div) else int
+        case ast.Call(func=ast.Name(id="float")):
+            return float
+        case ast.Call(func=ast.Name(id="int" | "len")):
+            return int
         case ast.Name() if depth < DEEPEST:
             scope = module.table.scope_of[node].lookup(node.id)
             bindings = scope.bindings[node.id] if scope is not None else []
-            return any(_gives_number(one.value, one.node, module, depth) for one in bindings if not one.path)
-    return False
+            found = {_bound(one.value, one.node, module, depth) for one in bindings if not one.path}
+            return float if float in found else int if int in found else None
+    return None
 
 
-def _gives_number(value: ast.expr | None, node: ast.AST, module: Module, depth: int) -> bool:
+def _bound(value: ast.expr | None, node: ast.AST, module: Module, depth: int) -> type | None:
     if value is not None:
-        return _is_number(value, module, depth + 1)
+        return _type_of(value, module, depth + 1)
     match module.table.parents.get(node):
         case ast.For(target=target, iter=ast.Call(func=ast.Name(id="range"))):
-            return target is node
-    return False
+            return int if target is node else None
+    return None

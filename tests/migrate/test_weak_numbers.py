@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from jaxmigrate.migrate.options import PlanOptions
-from jaxmigrate.migrate.project import plan_sources
+from jaxmigrate.migrate.project import fix_files, plan_sources
 
 MAIN = """\
 import functools
@@ -35,14 +36,14 @@ def statuses(call: str, text: str = MAIN, layout: str = "auto") -> list[str]:
     return [site.code or site.status for site in found.sites]
 
 
-@pytest.mark.parametrize("number", ["2.5", "-3", "RATE", "RATE / 2", "float(x[0, 0])"])
+@pytest.mark.parametrize("number", ["2.5", "-3.0", "RATE", "RATE / 2", "3 / 4", "float(x[0, 0])"])
 def test_a_number_leaves_its_map(number: str) -> None:
     assert statuses(f"print(p_scale(x, {number}))") == ["JM404", "rewritten"]
     assert statuses(f"print(p_other({number}, x))", layout="stacked") == ["rewritten", "JM404"]
     assert statuses(f"for i in range(3):\n    print(p_scale(x, i * {number}))") == ["JM404", "rewritten"]
 
 
-@pytest.mark.parametrize("array", ["jnp.float32(2.5)", "np.ones(2)", "x[0]", "load()", "True"])
+@pytest.mark.parametrize("array", ["jnp.float32(2.5)", "np.ones(2)", "x[0]", "load()", "True", "3"])
 def test_anything_else_does_not(array: str) -> None:
     assert statuses(f"print(p_scale(x, {array}))") == ["rewritten", "rewritten"]
 
@@ -51,3 +52,32 @@ def test_only_several_processes_and_narrow_types_tell_them_apart() -> None:
     call = "print(p_scale(x, 2.5))"
     assert statuses(call, MAIN.replace("jax.distributed.initialize()\n", "")) == ["rewritten", "rewritten"]
     assert statuses(call, MAIN.replace("jnp.bfloat16", "jnp.float32")) == ["rewritten", "rewritten"]
+
+
+def test_integers_matter_beside_narrow_integers() -> None:
+    text = MAIN.replace("jnp.bfloat16", "jnp.uint8")
+    assert statuses("print(p_scale(x, 3))", text) == ["JM404", "rewritten"]
+    assert statuses("for i in range(3):\n    print(p_scale(x, i))", text) == ["JM404", "rewritten"]
+    assert statuses("print(p_scale(x, 2.5))", text) == ["rewritten", "rewritten"]
+
+
+PUT = """\
+import jax
+import jax.numpy as jnp
+
+x = jnp.ones((jax.local_device_count(), 2), jnp.bfloat16)
+p_scale = jax.pmap(lambda x, c: x * c)
+one = p_scale(x, jax.device_put_replicated(0.5, jax.local_devices()))
+two = p_scale(x, jax.device_put_sharded([0.5] * jax.local_device_count(), jax.local_devices()))
+"""
+
+
+def test_numbers_that_were_put_on_devices_keep_their_weak_types() -> None:
+    """As they did with the functions that JAX 0.10 lacks: pmap of 0.6.1 and of 0.8.1 gave bfloat16 for both."""
+    after = fix_files({"main.py": PUT})["main.py"]
+    names: dict[str, Any] = {}
+    exec(after, names)
+    assert [str(names[name].dtype) for name in ("one", "two")] == ["bfloat16", "bfloat16"]
+    plain = fix_files({"main.py": PUT.replace("jnp.bfloat16", "jnp.float32")})["main.py"]
+    assert "weak" in after
+    assert "weak" not in plain

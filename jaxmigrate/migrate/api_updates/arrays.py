@@ -17,6 +17,7 @@ from jaxmigrate.migrate.api_updates.calls import (
 from jaxmigrate.migrate.api_updates.rewrite_context import RewriteContext
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.narrow import says_narrow
 from jaxmigrate.program.old_names import old_names
 from jaxmigrate.program.old_uses import OldReference, is_guarded
 from jaxmigrate.program.operations import Replace, code
@@ -51,8 +52,10 @@ def put_name(desk: RewriteContext, use: OldReference) -> str | None:
         return None
     if _keys_of(desk, use) is not None:
         return desk.name_of("jax.device_put", use.node, use.node)
-    written = _put_sharded if use.row.name == SHARDED else _put_replicated
-    return desk.helper(PUT[use.row.name], written(jax, mesh, spec, sharding), use.node)
+    if use.row.name != SHARDED:
+        return desk.helper(PUT[use.row.name], _put_replicated(jax, mesh, spec, sharding), use.node)
+    numpy = desk.name_of("jax.numpy", use.node) if says_narrow(desk.resolver) else None
+    return desk.helper(PUT[use.row.name], _put_sharded(jax, mesh, spec, sharding, numpy), use.node)
 
 
 def _put_replicated(jax: str, mesh: str, spec: str, sharding: str) -> list[str]:
@@ -66,8 +69,13 @@ def _put_replicated(jax: str, mesh: str, spec: str, sharding: str) -> list[str]:
     ]
 
 
-def _put_sharded(jax: str, mesh: str, spec: str, sharding: str) -> list[str]:
+def _put_sharded(jax: str, mesh: str, spec: str, sharding: str, numpy: str | None) -> list[str]:
+    """What puts slices on devices; `numpy`: in a program in which weak types matter, the name of `jax.numpy`."""
     made = f"{jax}.make_array_from_single_device_arrays"
+    weak = [
+        "        if rows[0].weak_type:  # as of Python's numbers",
+        f"            return {jax}.device_put({numpy}.stack(leaves), sharding)",
+    ]
     return [
         "def _put_sharded(shards, devices):",
         '    """Puts one tree on each device, along a new leading axis."""',
@@ -76,6 +84,7 @@ def _put_sharded(jax: str, mesh: str, spec: str, sharding: str) -> list[str]:
         "    def put(*leaves):",
         "        each = zip(leaves, devices, strict=True)",
         f"        rows = [{jax}.device_put(leaf, device)[None] for leaf, device in each]",
+        *(weak if numpy is not None else ()),
         f"        return {made}((len(rows), *rows[0].shape[1:]), sharding, rows)",
         "",
         f"    return {jax}.tree.map(put, *shards)",
