@@ -160,6 +160,15 @@ def _untaken(file: PlannedFile) -> Iterator[str]:
         )
 
 
+def _undonated(file: PlannedFile) -> Iterator[str]:
+    """That maps donate less than they say."""
+    for line in file.plan.undonated:
+        yield (
+            f"{file.source.name}:{line}: a call gives by keyword what this map says it donates: pmap did not donate it "
+            "and neither does what is written; give it by position to donate it"
+        )
+
+
 class _Planned(NamedTuple):
     """What will become of the files under one configuration, and the errors of those that cannot be planned for.
 
@@ -229,7 +238,7 @@ def _fix(plan: _Planned, options: argparse.Namespace, from_stdin: bool) -> FixRe
     failed = [error for _, error in files if error is not None]
     notebooks = [str(one) for one in group.skipped]
     notebooks += [remark for file in planned for remark in remarks(file.source, file.plan, plan.layout)]
-    notebooks += [remark for file in planned for remark in _untaken(file)]
+    notebooks += [remark for file in planned for remark in (*_untaken(file), *_undonated(file))]
     errors = [*group.errors, *plan.errors, *failed]
     return FixResult([file for file, _ in files], errors, notebooks, evidence, plan.unused)
 

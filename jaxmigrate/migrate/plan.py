@@ -203,7 +203,8 @@ class FilePlan:
     import this one and were not among the files given, so that they stay as they are. `users` are the files for which
     the rewrite adds this one. `passed_on` are the lines that hand on a map which is rewritten and goes by another name:
     calls of it are out of sight there. `untaken` are the lines of branches that no call in sight takes, which still
-    take stacked arrays that are global now.
+    take stacked arrays that are global now. `undonated` are those of maps which say they donate what a call gives by
+    keyword: pmap did not, and what is written does not.
     """
 
     path: str
@@ -219,6 +220,7 @@ class FilePlan:
     users: frozenset[str] = frozenset()
     passed_on: tuple[int, ...] = ()
     untaken: tuple[int, ...] = ()
+    undonated: tuple[int, ...] = ()
 
     @property
     def new(self) -> bool:

@@ -31,6 +31,7 @@ from jaxmigrate.migrate.read_texts import ReadTexts
 from jaxmigrate.migrate.refusal_propagation import leave_together
 from jaxmigrate.migrate.roots import alias_modules, is_one_of_several, root_of
 from jaxmigrate.migrate.sharing import HEAD
+from jaxmigrate.migrate.site_maps import keeps_what_is_named
 from jaxmigrate.migrate.sites import Outcome, site_plan
 from jaxmigrate.migrate.style import style_of
 from jaxmigrate.migrate.unhandled import Source, blamed
@@ -214,10 +215,17 @@ class _ProjectPlanner:
                     file,
                     passed_on=tuple(sorted({node.lineno for node in passed})),
                     untaken=tuple(sorted(first.lineno for first, module in untaken.items() if module is found)),
+                    undonated=self._undonated(mapped.sites[found], file),
                 )
             files.append(replace(file, together=together[name]) if name in together else file)
         files += [_new_file(path, new, self.names) for path, new in written.new_files.items()]
         return Plan(tuple(files))
+
+    def _undonated(self, sites: Sequence[MappedSite], file: FilePlan) -> tuple[int, ...]:
+        """The lines of maps that are rewritten and say they donate what some call gives by keyword."""
+        lines = {site.line for site in file.sites if site.status == "rewritten"}
+        named = {site.node.lineno for site in sites if keeps_what_is_named(site, self.resolver)}
+        return tuple(sorted(lines & named))
 
     def _mapped(self) -> Mapped:
         """The sites of the files, and what is decided of each."""

@@ -164,6 +164,15 @@ def _but_for_keywords(donated: str | ast.expr | None, site: MappedSite, resolver
     return donated if len(kept) == len(places) else numbers(kept) if kept else None
 
 
+def keeps_what_is_named(site: MappedSite, resolver: Resolver) -> bool:
+    """Whether some call gives by keyword what a map says it donates, so that it is not donated."""
+    if site.keyword("donate_argnums") is None:
+        return False
+    places = listed(site, "donate_argnums", resolver) or ()
+    named = [call for call, _ in taken_calls(site, resolver) if call.keywords]
+    return any(not _is_by_position(place, call, site) for place in places for call in named)
+
+
 def _is_by_position(place: int, call: ast.Call, site: MappedSite) -> bool:
     if any(isinstance(one, ast.Starred) for one in call.args):
         return False

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from jaxmigrate.migrate import plan_sources
+from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.migrate.project import fix_files
 
 PROGRAM = """import functools
@@ -41,3 +45,9 @@ def test_arguments_by_keyword_are_not_donated(call: str, donated: str) -> None:
         assert donated in text
     else:
         assert "donate_argnums" not in text.replace("donate_argnums=donate_argnums", "")
+
+
+@pytest.mark.parametrize(("call", "told"), [("run(x, w)", ()), ("run(x, width=w)", (6,)), ("run(x=x, width=w)", (6,))])
+def test_they_are_told(call: str, told: tuple[int, ...]) -> None:
+    plan, _ = plan_sources([("a.py", Path("/project/a.py"), PROGRAM.format(call=call))], PlanOptions())
+    assert plan.files[0].undonated == told
