@@ -683,3 +683,54 @@ def test_arrays_that_are_combined_are_presumed_to_have_as_many_dimensions() -> N
     likely, _ = plan_sources(files, PlanOptions("likely"))
     assert {one.layout for one in likely.sites[0].outputs} == {"replicated"}
     assert [one.says for one in likely.sites[0].assumed] == ["the arrays in `one - other` have as many dimensions"]
+
+
+COUNTED = """\
+import jax
+import jax.numpy as jnp
+import metriclib
+import numpy as np
+from flax import jax_utils
+from flax.training.common_utils import shard
+
+BATCH = np.arange(48, dtype=np.float32).reshape(16, 3) / 7
+
+
+def step(w, x, skips):
+    grad = jax.lax.pmean(jax.grad(lambda w: jnp.mean((x @ w - 1) ** 2))(w), "batch")
+    return w - 0.125 * grad, metriclib.summary(skips)
+
+
+p_step = jax.pmap(step, axis_name="batch")
+
+
+def main():
+    w, skips = jax_utils.replicate(jnp.ones(3)), START
+    for _ in range(3):
+        w, skips = p_step(w, shard(BATCH), skips)
+    return jax_utils.unreplicate(w), READ
+
+
+RESULT = main()
+"""
+
+
+def counted(start: str = "None", read: str = "np.asarray(skips[0])") -> str:
+    text = COUNTED.replace(
+        "w, skips = jax_utils.replicate(jnp.ones(3)), START", "w = jax_utils.replicate(jnp.ones(3))\n    skips = START"
+    )
+    return text.replace("START", start).replace("READ", read)
+
+
+@pytest.mark.parametrize("start", ["jnp.int32(0)", "0", "jnp.zeros(())"])
+def test_a_part_of_a_result_that_was_one_array_before_a_loop_is_presumed_to_be_one(start: str) -> None:
+    text = counted(f"jax_utils.replicate({start})")
+    assert layouts(plan({"main.py": text}, "auto"))[1] == ["replicated", "stacked"]
+    found = plan({"main.py": text})
+    assert layouts(found)[1] == ["replicated", "replicated"]
+    assert "`skips[0]` takes the first device's slice of one array" in [one.says for one in found.sites[0].assumed]
+
+
+@pytest.mark.parametrize("start", ["jax_utils.replicate((jnp.zeros(()),))", "jax_utils.replicate(metriclib.start())"])
+def test_what_may_be_a_tuple_before_a_loop_is_not(start: str) -> None:
+    assert layouts(plan({"main.py": counted(start)}))[1] == ["replicated", "stacked"]

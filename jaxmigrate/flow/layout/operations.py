@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from jaxmigrate.flow.layout import class_index, numpys
+from jaxmigrate.flow.layout import class_index, numbers, numpys
 from jaxmigrate.flow.layout.buffers import is_written
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.idioms import CONSTANTS, LEADING, OF_ARRAY, PATTERN, REPLICATES, UNREPLICATE, Idiom, Kind
@@ -43,6 +43,11 @@ from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import Class, External, Function, Partial, Value
 
 SCALARS = named("scalar")
+DTYPES = frozenset(
+    f"{home}.{name}"
+    for home in ("jax.numpy", "numpy")
+    for name in ("int32", "int64", "uint32", "float16", "float32", "float64", "bfloat16", "bool_")
+)
 FETCHES = named("scalar", "fetches", "host-number")
 COPIED = "copied"  # the form of what joins the rows of an array in a copy that is numpy's
 SLICES = "slices"  # `device_put_sharded`: one for each device
@@ -104,15 +109,26 @@ def indexes_others(it: Interpreter, node: ast.Subscript, frame: Frame) -> None:
 def _seems_one_array(it: Interpreter, index: ast.Subscript, module: Module) -> bool:
     """Whether a reader takes what is indexed with 0 for one array: a part of a result, an entry or a field of a tree.
 
-    What is all that a map gives may as well be a tuple.
+    What is all that a map gives may as well be a tuple; what was one array at first, before a loop, stays one.
     """
     match index.value:
         case ast.Attribute() | ast.Subscript(slice=ast.Constant(value=str())):
             return True
         case ast.Name() as name:
             made = [one for one in it.resolver.bindings_at(name, module) if one.value is not index]  # loss = loss[0]
-            return bool(made) and all(one.path for one in made)
+            starts = [one.value for one in made if not one.path and one.value is not None]
+            parts = [one for one in made if one.path]
+            return bool(parts) and len(parts) + len(starts) == len(made) and all(_starts(it, s, module) for s in starts)
     return False
+
+
+def _starts(it: Interpreter, value: ast.expr, module: Module) -> bool:
+    """Whether an expression replicates one array, or a number: `replicate(jnp.int32(0))`."""
+    if not isinstance(value, ast.Call) or not value.args or it.idioms.external(value.func, module) not in REPLICATES:
+        return False
+    operand = value.args[0]
+    is_cast = isinstance(operand, ast.Call) and it.idioms.external(operand.func, module) in DTYPES
+    return is_cast or it.idioms.makes_array(operand, module) or numbers.is_number(operand, module, it.resolver)
 
 
 def _is_within_first(index: ast.expr, *, of_array: bool) -> bool:
