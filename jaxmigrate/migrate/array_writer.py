@@ -592,6 +592,9 @@ class ArrayWriter:
 
     def _first(self, choice: OpChoice) -> Iterator[Operation]:
         op = choice.op
+        if choice.layout == "split":
+            yield self._rows_of_first(op)
+            return
         if op.form == "fetched":
             yield Replace(op.node, code(f"{self._jax}.device_get($x)", x=op.operand))
             return
@@ -611,6 +614,18 @@ class ArrayWriter:
             yield Replace(op.node, code(one.format("$x"), x=op.operand))
         else:
             yield Replace(op.node, code(self._on_leaves(one, "$x"), x=op.operand))
+
+    def _rows_of_first(self, op: Op) -> Replace:
+        """`x[: x.shape[0] // n]`: the first device's rows of a batch, of each process its own."""
+        local = self.program.processes or self.program.placed
+        count = self._count() or f"{self._jax}.device_count()"
+        each = "x.addressable_data(0)" if local else f"x[: x.shape[0] // {count}]"
+        name = self.module.segment(op.operand)
+        if op.form not in ("tree", "fetched") and isinstance(op.operand, ast.Name | ast.Attribute | ast.Subscript):
+            text = f"{name}.addressable_data(0)" if local else f"{name}[: {name}.shape[0] // {count}]"
+            return Replace(op.node, code(text))
+        text = f"{self._jax}.tree.map(lambda x: {each}, $x)"
+        return Replace(op.node, code(f"{self._jax}.device_get({text})" if op.form == "fetched" else text, x=op.operand))
 
     def _within_first(self, choice: OpChoice) -> Iterator[Operation]:
         """`x[0, 1]`, which becomes `x[1]`; over all processes it is of the slices of this one's first device."""

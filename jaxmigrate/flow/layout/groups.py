@@ -10,6 +10,7 @@ from jaxmigrate.flow.layout import classes, host_arithmetic, jaxline, objects, o
 from jaxmigrate.flow.layout.buffers import is_result_written
 from jaxmigrate.flow.layout.causes import NOT_ONE, Reason, Stacked
 from jaxmigrate.flow.layout.choices import Choice, Name, NamedTuple, SiteChoice
+from jaxmigrate.flow.layout.examples import is_example_of
 from jaxmigrate.flow.layout.idioms import COUNTINGS
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import ENTRY, OBSERVED, PRESUMED, Key, Keys, Op, Place
@@ -60,7 +61,7 @@ class Groups:
         self.processes = processes
         self.facts = SiteFacts(it, axis)
         more = OF_PROCESS if processes else ON_ONE_PROCESS
-        self.splittable = {"split", "argument", "prefetch", "identity", "size", "whole"} | more
+        self.splittable = {"split", "argument", "prefetch", "identity", "size", "whole", "example"} | more
         self.whole: frozenset[ast.expr] = frozenset()  # maps whose objects have one layout for all their fields
         self.dropped: dict[Group, Reason | Blocker] = {}
         self.copied: dict[tuple[ast.expr, int], set[str]] = {}  # the methods that copy an argument, as far as asked
@@ -97,8 +98,10 @@ class Groups:
     def _kinds(self) -> dict[Group, set[str]]:
         """By group, what makes and takes apart its arrays."""
         found: dict[Group, set[str]] = {}
+        batches = {op.group.find() for op in self.it.operations.ops.values() if op.kind == "split"}
         for op in self.it.operations.ops.values():
-            found.setdefault(op.group.find(), set()).add(op.kind)
+            is_example = op.kind == "first" and op.group.find() in batches and is_example_of(op.node, op.module)
+            found.setdefault(op.group.find(), set()).add("example" if is_example else op.kind)
             if op.is_numpys:
                 found[op.group.find()].add("numpy")
             if op.kind == "first" and is_result_written(op.node, op.module, self.it.resolver):

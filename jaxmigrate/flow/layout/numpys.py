@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
+from jaxmigrate.flow.layout import examples
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.identities import given_back
 from jaxmigrate.flow.layout.idioms import REARRANGES, SPLITS
@@ -60,6 +61,16 @@ def is_narrow(it: Interpreter, value: Abstract, operand: ast.expr, frame: Frame)
         return False
     says = f"JAX keeps the numbers of `{ast.unparse(operand)}` as they are: none needs more than 32 bits"
     it.lean([value], Assumption("likely", "splits", "", says, frame.module, operand))
+    return True
+
+
+def is_example(it: Interpreter, value: Abstract, node: ast.expr, frame: Frame) -> bool:
+    """Whether a reader takes NumPy's arrays for examples, of which a network's parameters need the shapes alone."""
+    call = examples.initializing(node, frame.module) if it.trust.likely else None
+    if call is None or numpys_in([value]) is not Numpys.MADE:
+        return False
+    says = f"`{ast.unparse(call.func)}` gives the same for `{ast.unparse(node)}` as an array of JAX"
+    it.lean([value], Assumption("likely", "splits", "", says, frame.module, node))
     return True
 
 
