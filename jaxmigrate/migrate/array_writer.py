@@ -352,7 +352,7 @@ class ArrayWriter:
                     prefetch = f"{self.shared.name('prefetch')}($x, $size)"
                     yield Replace(op.node, code(prefetch, x=op.operand, size=given["size"]))
             case "metrics":
-                yield self._metrics(op.node)
+                yield self._metrics(op)
             case "checkpoint":
                 return
             case "whole":
@@ -583,12 +583,12 @@ class ArrayWriter:
         rest = sizes.elts[1:] if isinstance(sizes, ast.Tuple | ast.List) else []
         yield Replace(sizes, _tuple(rest))
 
-    def _metrics(self, node: ast.expr) -> Replace:
+    def _metrics(self, op: Op) -> Replace:
         """`get_metrics(m)` without its `x[0]`."""
-        assert isinstance(node, ast.Call)
-        owner = self._library_of(node.func)
+        assert isinstance(op.node, ast.Call)
+        owner = self._library_of(op.node.func)
         stacks = f"{owner}.stack_forest" if owner else self.names.of(STACKS)
-        return Replace(node, code(f"{stacks}({self._jax}.device_get($x))", x=node.args[0]))
+        return Replace(op.node, code(f"{stacks}({self._jax}.device_get($x))", x=op.operand))
 
     def _first(self, choice: OpChoice) -> Iterator[Operation]:
         op = choice.op

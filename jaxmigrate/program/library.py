@@ -7,6 +7,7 @@ variance, and its role in layouts. A name without a row may do anything.
 
 from __future__ import annotations
 
+import ast
 import re
 from functools import cache
 
@@ -73,6 +74,21 @@ def mentions(word: str) -> str:
 def starting(word: str) -> tuple[str, ...]:
     """What the names of all functions that have a word start with, where the table has no row for each."""
     return tuple(_table()[1][word])
+
+
+def by_position(call: ast.Call, name: str) -> ast.Call:
+    """A call of a function with its first arguments by position, where the table knows their names; it has no place."""
+    names = valued("takes").get(name, "").split(":")
+    first, rest = [*call.args], [*call.keywords]
+    if any(isinstance(one, ast.Starred) for one in first) or any(one.arg is None for one in rest):
+        return call
+    for parameter in names[len(first) :]:
+        given = [one for one in rest if one.arg == parameter]
+        if not given:
+            break
+        first.append(given[0].value)
+        rest.remove(given[0])
+    return call if len(first) == len(call.args) else ast.Call(func=call.func, args=first, keywords=rest)
 
 
 def valued(word: str) -> dict[str, str]:

@@ -734,3 +734,12 @@ def test_a_part_of_a_result_that_was_one_array_before_a_loop_is_presumed_to_be_o
 @pytest.mark.parametrize("start", ["jax_utils.replicate((jnp.zeros(()),))", "jax_utils.replicate(metriclib.start())"])
 def test_what_may_be_a_tuple_before_a_loop_is_not(start: str) -> None:
     assert layouts(plan({"main.py": counted(start)}))[1] == ["replicated", "stacked"]
+
+
+@pytest.mark.parametrize("name", ["label_smoothing", "batch_size", "noise_scale", "points_per_step"])
+def test_a_name_that_ends_in_the_word_for_a_number_says_no_batch(name: str) -> None:
+    main = OF_BATCH.replace(
+        'lambda batch: jax.lax.psum(1 + jnp.max(batch["x"]), "d")', f'lambda {name}: jax.lax.psum({name}, "d")'
+    )
+    main = main.replace("norm(batch)", f"norm({name})").replace("for batch in", f"for {name} in")
+    assert layouts(plan({"main.py": main, "source.py": SOURCE}))[0] == ["stacked"]

@@ -29,7 +29,7 @@ from jaxmigrate.flow.layout.shape_texts import (
 from jaxmigrate.flow.layout.some_devices import SomeDevices
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.declarations import Kind as Declared
-from jaxmigrate.program.library import named, the
+from jaxmigrate.program.library import by_position, named, the
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.trees import ANY_TREE_MAPS
@@ -220,6 +220,7 @@ class Idioms:
 
     def _call(self, node: ast.Call, module: Module) -> Idiom | None:
         name = self.external(node.func, module)
+        node = by_position(node, name)
         if name in STACKS and len(node.args) == 1 and all(map(_is_first_axis, node.keywords)):
             repeated, cut = self._repeated(node.args[0], module), self._cut(node.args[0], module)
             if cut is not None:
@@ -255,6 +256,7 @@ class Idioms:
 
     def of_library(self, node: ast.Call, name: str, module: Module) -> Idiom | None:
         """The idiom that a call of a library's function is, if its devices are pmap's own."""
+        node = by_position(node, name)
         if not node.args or isinstance(node.args[0], ast.Starred):
             return None
         if name in FETCHED_FIRSTS:
@@ -305,6 +307,7 @@ class Idioms:
 
     def puts_slices(self, node: ast.Call, module: Module) -> bool:
         """Whether a call puts one slice of what it is given on each device: as many as there are, or it raises."""
+        node = by_position(node, PUTS_SLICES)
         called = self.external(node.func, module) == PUTS_SLICES and len(node.args) == 2 and not node.keywords
         return called and self.is_devices(node.args[1], module)
 

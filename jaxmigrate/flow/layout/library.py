@@ -65,7 +65,7 @@ from jaxmigrate.flow.layout.values import (
     numpys_in,
 )
 from jaxmigrate.program.functions import is_classmethod, is_static
-from jaxmigrate.program.library import named, starting
+from jaxmigrate.program.library import by_position, named, starting
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.passing import passed_by
 from jaxmigrate.program.trees import ANY_TREE_MAPS, TREE_LEAVES
@@ -111,6 +111,8 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
         return tree_map(it, given, node, frame)
     if not isinstance(node, ast.Call) or given.open:
         return None
+    given = _by_position(given, node, name)
+    values = given.positional
     if name == padding.PADS:
         return padding.wrap(it, given, node, frame)
     if (
@@ -137,15 +139,15 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
     if _gives_rows(it, name, node, frame) and not any(map(is_tracked, values)):
         return operations.rows(it, node, frame)
     if it.idioms.puts_slices(node, frame.module) and it.idioms.some is None and not is_tracked(values[0]):
-        return operations.rows(it, node, frame, operations.SLICES)
+        return operations.rows(it, node, frame, operations.SLICES, given.places[0])
     if name in CONSTANTS and not any(map(is_tracked, given.everything())):
         return constant(it, name, given, node, frame)
     if name in METRICS and len(values) == 1:
-        return metrics(it, values[0], node, frame)
+        return metrics(it, values[0], node, given.places[0], frame)
     if name in PREFETCHES and values and not it.final and isinstance(values[0], Nothing):
         return NOTHING
     if name in PREFETCHES and values and isinstance(values[0], Seq):
-        return prefetch(it, values[0], node, frame)
+        return prefetch(it, values[0], node, given.places[0], frame)
     if name in GIVES_ITS_LIKE and values and isinstance(values[0], Nothing) and not it.final:
         return NOTHING
     if name in RESTORES and (target := [*values[1:2], *filter(None, [given.named.get("target")])]):
@@ -443,6 +445,22 @@ def _rebinds(statement: ast.Assign, name: str) -> bool:
     )
 
 
+def _by_position(given: Given, node: ast.Call, name: str) -> Given:
+    """The arguments of a call of a library's function, the first by position also where it gives them by keyword."""
+    call = by_position(node, name)
+    if call is node:
+        return given
+    names = {keyword.value: keyword.arg for keyword in node.keywords}
+    moved = [names[one] for one in call.args[len(node.args) :]]
+    places = {**given.places, **dict(enumerate(call.args))}
+    return Given(
+        (*given.positional, *(given.named[one] for one in moved if one is not None)),
+        {key: value for key, value in given.named.items() if key not in moved},
+        sure=len(call.args),
+        places={key: one for key, one in places.items() if key not in moved},
+    )
+
+
 def _gives_rows(it: Interpreter, name: str, node: ast.Call, frame: Frame) -> bool:
     """Whether a call gives an array with a row of its own for each device: keys, numbers, what a list has for each."""
     if name == "jax.random.split":
@@ -475,7 +493,7 @@ def constant(it: Interpreter, name: str, given: Given, node: ast.Call, frame: Fr
     return result
 
 
-def metrics(it: Interpreter, value: Abstract, node: ast.Call, frame: Frame) -> Abstract | None:
+def metrics(it: Interpreter, value: Abstract, node: ast.Call, operand: ast.expr, frame: Frame) -> Abstract | None:
     """flax's `get_metrics`: device 0's slice of each step's metrics, stacked on the host."""
     if isinstance(value, Nothing):
         return NOTHING
@@ -491,11 +509,11 @@ def metrics(it: Interpreter, value: Abstract, node: ast.Call, frame: Frame) -> A
         return PLAIN
     group = it.group([value])
     assert group is not None
-    operations.record(it, "metrics", node, node.args[0], group, "metrics", frame)
+    operations.record(it, "metrics", node, operand, group, "metrics", frame)
     return PLAIN
 
 
-def prefetch(it: Interpreter, value: Seq, node: ast.Call, frame: Frame) -> Abstract:
+def prefetch(it: Interpreter, value: Seq, node: ast.Call, operand: ast.expr, frame: Frame) -> Abstract:
     """flax's `prefetch_to_device`: the same batches, put on the devices ahead of their use."""
     if not is_tracked(value):
         return value
@@ -506,7 +524,7 @@ def prefetch(it: Interpreter, value: Seq, node: ast.Call, frame: Frame) -> Abstr
         return value
     group = it.group([value])
     assert group is not None
-    operations.record(it, "prefetch", node, node.args[0], group, "prefetch", frame)
+    operations.record(it, "prefetch", node, operand, group, "prefetch", frame)
     return value
 
 

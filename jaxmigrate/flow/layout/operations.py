@@ -472,10 +472,10 @@ def is_on_one_device(it: Interpreter, op: Op) -> bool:
     return isinstance(op.node, ast.Call) and it.idioms.external(op.node.func, op.module) == UNREPLICATE
 
 
-def rows(it: Interpreter, node: ast.expr, frame: Frame, form: str = "") -> Abstract:
+def rows(it: Interpreter, node: ast.expr, frame: Frame, form: str = "", operand: ast.expr | None = None) -> Abstract:
     """Arrays with one unrelated slice for each device: they stay stacked, and show how many devices there are."""
     group = it.joined_group("rows", node)
-    record(it, "rows", node, node.args[0] if form and isinstance(node, ast.Call) else node, group, form, frame)
+    record(it, "rows", node, operand or node, group, form, frame)
     return Ref(group, leaf=True)
 
 

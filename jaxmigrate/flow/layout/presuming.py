@@ -42,6 +42,11 @@ STATE = re.compile(
 OWN = re.compile(
     r"(?:^|_)(?:envs?|keys?|prng|rngs?|seeds?|timesteps?|buffers?|carry|carries|stats|statistics)(?:_|\d*$)"
 )
+NUMBER = re.compile(  # what is one number by the last word of its name: `label_smoothing`, `latents_scale`
+    r"(?:^|_)(?:alpha|beta|coefficient|coeffs?|coefs?|count|decay|dim|dims|dropout|eps|epsilon|epoch|factor|frac|fraction|gamma|"
+    r"iter|iteration|len|length|lr|max|min|num|prob|probability|rate|ratio|scale|size|smoothing|std|step|steps|"
+    r"temp|temperature|threshold)\d*$"
+)
 FROZEN = named("frozen")
 COMPUTING = ("numpy", "jax.numpy", "jax.random", "numpy.random")
 REPEATING = ("broadcast_to", "repeat", "tile")
@@ -184,7 +189,7 @@ def _way(it: Interpreter, call: SiteCall, index: int, place: ast.expr) -> str:
 
 def _way_of(said: Sequence[str]) -> str:
     """The same by the names."""
-    if any(map(OWN.search, said)):
+    if any(map(OWN.search, said)) or any(map(NUMBER.search, said)):
         return ""
     for name in said:
         if STATE.search(name):
