@@ -20,9 +20,11 @@ from jaxmigrate.flow.layout.values import Blocker, Group, Ref
 from jaxmigrate.program.imports import loaded
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once, once_each
+from jaxmigrate.program.passing import passed
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.scopes import Scope
+from jaxmigrate.program.scopes import Scope, positional_names
 from jaxmigrate.program.string_imports import runs_others
+from jaxmigrate.program.syntax import has_stars, last_name
 from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import External, Function
 
@@ -77,7 +79,12 @@ def block_views(it: Interpreter) -> None:
     mapped = {call.node for call in it.maps.calls.values()} - it.maps.unmapped
     for node, group in it.operations.views.items():
         module = it.operations.ops[node].module
-        if not (_is_spent(it, node, module, mapped) or _is_presumed_spent(it, node, group, mapped)):
+        if _is_spent(it, node, module, mapped) or _is_presumed_spent(it, node, group, mapped):
+            continue
+        if it.trust.likely:
+            says = f"nothing writes into what `{shortened(node)}` gives before the maps have it"
+            it.lean([Ref(group)], Assumption("likely", "splits", "", says, module, node))
+        else:
             group.block(
                 Blocker(
                     Stacked.BUFFER.reason("is a view of a NumPy buffer that the program writes into again"),
@@ -231,7 +238,43 @@ def _sources(operand: Operand, resolver: Resolver) -> tuple[frozenset[Variable],
                 bindings = holder.bindings[node.id]
                 waiting += [(b.value, where) for b in bindings if b.value is not None]
                 waiting += [(i, where) for b in bindings for i in _iterated(b.node, where)]
+                if any(b.kind == "param" for b in bindings) and isinstance(holder.node, ast.FunctionDef | ast.Lambda):
+                    waiting += _given(holder.node, node.id, where, resolver)
     return frozenset(found), frozenset(modules)
+
+
+def _given(function: ast.FunctionDef | ast.Lambda, name: str, home: Module, resolver: Resolver) -> Iterator[Operand]:
+    """What calls of functions of a name may give a parameter: those that are given the function give all else to it."""
+    mentions: list[tuple[ast.expr, Module]] = []
+    waiting: list[str] = [function.name] if isinstance(function, ast.FunctionDef) else []
+    if isinstance(function, ast.Lambda):
+        mentions.append((function, home))
+    seen: set[str] = set()
+    while waiting or mentions:
+        if not mentions:
+            called = waiting.pop()
+            seen.add(called)
+            every = (one for one in resolver.project.program if called in one.text)
+            mentions += [(node, one) for one in every for node in one.table.named.get(called, ())]
+            continue
+        mention, module = mentions.pop()
+        parent = module.table.parents.get(mention)
+        if isinstance(parent, ast.Assign) and parent.value is mention:
+            named_so = {last_name(target) for target in parent.targets} - {""}
+            waiting += sorted(named_so - seen)
+        elif isinstance(parent, ast.Call):
+            yield from ((one, module) for one in _taken(parent, mention, function, name))
+
+
+def _taken(call: ast.Call, mention: ast.expr, function: ast.FunctionDef | ast.Lambda, name: str) -> list[ast.expr]:
+    """The arguments of a call that a parameter of a function may take, which it calls or is given."""
+    everything = [*call.args, *(keyword.value for keyword in call.keywords)]
+    if call.func is not mention or has_stars(call):
+        return [one for one in everything if one is not mention]
+    skip = isinstance(mention, ast.Attribute) and positional_names(function.args)[:1] == ["self"]
+    by_name = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg is not None}
+    given = passed(function.args, call.args, by_name, int(skip)).known.get(name)
+    return [given] if given is not None else []
 
 
 def _not_fresh(expression: ast.expr, module: Module, resolver: Resolver) -> Iterator[ast.AST]:

@@ -151,7 +151,9 @@ def function(it: Interpreter, name: str, given: Given, node: ast.Call, frame: Fr
         return result
     if name in SHAPES_ALL and values and isinstance(values[0], Ref) and not any(map(is_tracked, [*values[1:]])):
         sized = len(values) <= (1 if name.endswith(".ravel") else 2) and not set(given.named) - {"shape", "newshape"}
-        return flat(it, values[0], node, frame) if sized else None  # else by an order of its own
+        return (
+            flat(it, values[0], node, given.places.get(0, node), frame) if sized else None
+        )  # else by an order of its own
     single = len(values) == len(node.args) == 1 and given.places.get(0) is node.args[0]
     if name in EXACT | MEANS | SUMS and single and not given.named and isinstance(values[0], Ref | Nothing | Seq):
         return reduced(it, name, values[0], node, frame, fetched=name.startswith("numpy."))
@@ -165,7 +167,7 @@ def method(it: Interpreter, owner: Ref, name: str, given: Given, node: ast.Call,
     if given.open or any(map(is_tracked, given.everything())):
         return None
     if name in RESHAPES and not given.named and (name == "reshape" or not given.positional):
-        return flat(it, owner, node, frame)
+        return flat(it, owner, node, node.func.value if isinstance(node.func, ast.Attribute) else node, frame)
     if name in REDUCING and not given.everything() and not has_stars(node):
         return reduced(it, REDUCING[name], owner, node, frame)
     of = node.func.value if isinstance(node.func, ast.Attribute) else None
@@ -180,9 +182,9 @@ def _operands(given: Given) -> list[tuple[Abstract, ast.expr | None]]:
     return [*positional, *((value, given.places.get(name)) for name, value in given.named.items())]
 
 
-def flat(it: Interpreter, owner: Ref, node: ast.expr, frame: Frame) -> Abstract:
+def flat(it: Interpreter, owner: Ref, node: ast.expr, operand: ast.expr, frame: Frame) -> Abstract:
     """All elements of an array in another shape."""
-    if not numpys.keeps_type(it, owner, "is reshaped", node, frame):
+    if not numpys.keeps_type(it, owner, "is reshaped", node, frame, operand):
         return PLAIN
     it.changed |= owner.group.flatten()
     it.changed |= it.joined_group(FLAT, node, frame.context).unify(owner.group)

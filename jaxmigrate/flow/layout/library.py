@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from jaxmigrate.flow.layout import (
+    attributes,
     fetched_rows,
     host_arithmetic,
     host_optimizers,
@@ -198,6 +199,12 @@ def _of_python(  # noqa: C901 - one case a function
             return PLAIN
         case "builtins.type" | "builtins.isinstance" if isinstance(values[0], Ref) and not given.named:
             operations.record(it, "type", node, node.args[0], values[0].group, "", frame)
+            return PLAIN
+        case "builtins.hasattr" if len(values) == 2 and isinstance(values[0], Obj):
+            asked = node.args[1] if len(node.args) == 2 else None
+            if not isinstance(asked, ast.Constant) or not isinstance(asked.value, str):
+                return None
+            attributes.of_object(it, values[0].cls, asked.value, node, frame)  # which runs a property
             return PLAIN
         case "builtins.len" | "builtins.isinstance" | "builtins.type":
             return None if any(isinstance(v, Ref) for v in values) else PLAIN

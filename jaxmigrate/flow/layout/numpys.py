@@ -46,9 +46,16 @@ def fetched(it: Interpreter, value: Abstract, node: ast.AST, frame: Frame, path:
     return value
 
 
-def keeps_type(it: Interpreter, value: Abstract, what: str, node: ast.AST, frame: Frame) -> bool:
-    """Whether arrays have the type that they had: those stay stacked that host code reads while they are NumPy's."""
+def keeps_type(
+    it: Interpreter, value: Abstract, what: str, node: ast.AST, frame: Frame, operand: ast.expr | None = None
+) -> bool:
+    """Whether arrays have the type that they had: those stay stacked that host code reads while they are NumPy's.
+
+    Of an `operand` a reader may take it for granted.
+    """
     if isinstance(value, Nothing) or numpys_in([value]) is not Numpys.MADE:
+        return True
+    if operand is not None and is_narrow(it, value, operand, frame):
         return True
     reason = Stacked.READ_ON_HOST.reason(f"{what} on the host while it may be NumPy's, with dtypes of its own")
     it.block_all([value], reason, node, frame.module)

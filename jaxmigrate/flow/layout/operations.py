@@ -337,9 +337,8 @@ def merge(it: Interpreter, value: Abstract, node: ast.expr, operand: ast.expr, f
 def _apart(
     it: Interpreter, kind: Kind, value: Abstract, node: ast.expr, operand: ast.expr, form: str, frame: Frame
 ) -> Abstract:
-    narrow = form in (CHAINED, COPIED) and numpys.is_narrow(it, value, operand, frame)
-    narrow = narrow or (kind == "first" and numpys.is_example(it, value, node, frame))
-    if not narrow and not numpys.keeps_type(it, value, "is taken apart", node, frame):
+    example = kind == "first" and numpys.is_example(it, value, node, frame)
+    if not example and not numpys.keeps_type(it, value, "is taken apart", node, frame, operand):
         return PLAIN
     if isinstance(value, Nothing) or (is_empty(value) and not it.final):
         return NOTHING
