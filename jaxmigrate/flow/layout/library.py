@@ -459,7 +459,7 @@ def _by_position(given: Given, node: ast.Call, name: str) -> Given:
         return given
     names = {keyword.value: keyword.arg for keyword in node.keywords}
     moved = [names[one] for one in call.args[len(node.args) :]]
-    places = {**given.places, **dict(enumerate(call.args))}
+    places: dict[int | str, ast.expr] = {**given.places, **dict[int | str, ast.expr](enumerate(call.args))}
     return Given(
         (*given.positional, *(given.named[one] for one in moved if one is not None)),
         {key: value for key, value in given.named.items() if key not in moved},
