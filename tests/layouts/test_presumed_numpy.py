@@ -131,7 +131,6 @@ def test_an_object_may_be_asked_whether_it_has_an_attribute() -> None:
 def test_an_attribute_that_is_asked_for_may_be_a_property_that_reads() -> None:
     reads = ASKED.replace(
         "    def run(self)",
-        "    @property\n    def writer(self):\n        return self.w.tolist()\n\n"
-        "    def run(self)",
+        "    @property\n    def writer(self):\n        return self.w.tolist()\n\n    def run(self)",
     )
     assert layouts(plan({"main.py": reads}, "auto"))[0] == ["stacked"]
