@@ -26,6 +26,7 @@ from jaxmigrate.program.values import Argument, External
 TAKES_ONE = frozenset({"unreplicate", "get_first", "device_put"})
 DISPLAYS = ast.Tuple | ast.List | ast.Dict | ast.IfExp | ast.BoolOp | ast.Starred | ast.keyword | ast.NamedExpr
 HOLDERS = DISPLAYS | ast.Call | ast.Attribute | ast.Subscript
+LOOPS = ast.For | ast.AsyncFor | ast.comprehension
 FETCHES = frozenset({"int", "float", "bool", "str", "len", "device_get", "tolist"})
 MOST = 20_000  # expressions that names are followed to: what leads to more leads everywhere
 DEEPEST = 3  # functions that make functions that make maps, and parameters that are given parameters
@@ -351,10 +352,14 @@ class _Uses:
         None where the function's name leads everywhere.
         """
         owner = module.table.parents.get(cast("ast.AST", node))
-        while owner is not None and not (isinstance(owner, FunctionNode) and node.id in _passed_names(owner)):
+        while owner is not None and not (isinstance(owner, FunctionNode) and node.id in _parameters(owner)):
             owner = module.table.parents.get(owner)
         if not isinstance(owner, FunctionNode):
             return []
+        found = [(default, module) for name, default in defaults_of(owner.args) if name == node.id]
+        found += [one for one in _by_keyword(node.id, self.resolver) if _may_call(*one, owner)]
+        if node.id not in _passed_names(owner):
+            return found
         place = _passed_names(owner).index(node.id)
         if isinstance(owner, ast.Lambda):
             uses = _followed((owner, module, 0, MOST), self.resolver)
@@ -362,7 +367,7 @@ class _Uses:
             uses = self._uses_of(owner.name)
         if uses.is_lost:
             return None
-        return [(one, given.module) for given in uses.given for one in given.arguments[place : place + 1]]
+        return found + [(one, given.module) for given in uses.given for one in given.arguments[place : place + 1]]
 
     def _uses_of(self, name: str) -> _Uses:
         """What is given to whatever goes by a name: found once for a program."""
@@ -534,3 +539,39 @@ def _assigned(name: str, module: Module) -> Iterator[ast.expr]:
     for node in module.nodes if name else ():
         if isinstance(node, ast.Assign) and name in _names_in(node.targets):
             yield node.value
+        elif isinstance(node, LOOPS) and name in _names_in([node.target]):
+            yield from _gone_through(node.iter)
+
+
+def _gone_through(node: ast.expr) -> Iterator[ast.expr]:
+    """What a loop takes one after another: the entries of displays, also within `zip` and `enumerate`."""
+    match node:
+        case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts):
+            yield from parts
+        case ast.Dict(values=parts):
+            yield from parts
+        case ast.Call(func=ast.Attribute(value=owner), args=[]):
+            yield from _gone_through(owner)
+        case ast.Call(func=ast.Name(), args=args):
+            yield from (part for one in args for part in _gone_through(one))
+
+
+def _parameters(function: FunctionNode) -> list[str]:
+    return [*_passed_names(function), *(one.arg for one in function.args.kwonlyargs)]
+
+
+@once_each
+def _by_keyword(name: str, resolver: Resolver) -> list[Place]:
+    """What calls give by a keyword of some name."""
+    program = (module for module in resolver.project.program if name in module.text)
+    found = ((node, module) for module in program for node in module.mentions.get(name, ()))
+    return [(node.value, module) for node, module in found if isinstance(node, ast.keyword)]
+
+
+def _may_call(value: ast.expr, module: Module, function: FunctionNode) -> bool:
+    """Whether what a keyword brings may be given to a function: to one of its name, of a partial or of none."""
+    parents = module.table.parents
+    call = parents.get(cast("ast.AST", parents.get(value)))
+    known = isinstance(function, Named) and function.name != "__init__"
+    names = (function.name, "partial", "") if isinstance(function, Named) and known else ()
+    return isinstance(call, ast.Call) and (not names or last_name(call.func) in names)

@@ -211,6 +211,17 @@ def main():
     return reduce(lambda fun, one: functools.partial(fun, one), given, p_step)(), p_step(*given)
 """,
 }
+ONE = "jax_utils.unreplicate(jax_utils.replicate(jnp.ones(2)))"
+P_STEP = "p_step = jax.pmap(step, axis_name='i', in_axes=(None, 0))\n"
+PARAMETERS = {  # how a function or a loop gets the slice of one device, under the name w
+    "a default": "(lambda w=one: p_step(w, x))()",
+    "a default that only a keyword replaces": "(lambda *, w=one: p_step(w, x))()",
+    "a keyword of a lambda": "(lambda *, w: p_step(w, x))(w=one)",
+    "a keyword": "mapped(x=x, w=one)",
+    "a comprehension": "[p_step(w, x) for w in (one,)]",
+    "two in step": "[p_step(w, y) for w, y in zip([one], [x])]",
+    "values": "{k: p_step(w, x) for k, w in {'a': one}.items()}",
+}
 ANYWHERE = {
     "a number": "p_step = jax.pmap(step, 'i', in_axes=(None, 0))\ny = jax_utils.unreplicate(p_step(0.5, x))\n",
     "a fresh array": "p_step = jax.pmap(step, 'i', in_axes=(None, 0))\nw = jnp.ones(2)\ny = p_step(w, x)[0]\n",
@@ -242,6 +253,15 @@ def test_agrees(name: str, layout: str, verdicts: dict[str, str]) -> None:
     assert ", P())" in after or "everywhere" in after
     assert ('shard(x, P("i"))' in after) == (layout == "auto")
     assert not verdicts[f"{name} {layout}"], f"{verdicts[f'{name} {layout}']}\n{after}"
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_a_slice_is_followed_to_parameters_and_loops(name: str) -> None:
+    given = PARAMETERS[name].replace("one", ONE)
+    text = OPENING + f"{P_STEP}\n\ndef mapped(x, *, w):\n    return p_step(w, x)\n\n\ny = {given}\n"
+    assert ", P())" in fix_files({"main.py": text}, layout="stacked")["main.py"]
+    plain = text.replace(ONE, "jnp.ones(2)")
+    assert ", P())" not in fix_files({"main.py": plain}, layout="stacked")["main.py"]
 
 
 @pytest.mark.parametrize("name", HIDDEN)
