@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import partial
 
 from jaxmigrate.flow.facts import Facts
-from jaxmigrate.flow.readings import DeviceMap
+from jaxmigrate.flow.readings import DeviceMap, innermost
 from jaxmigrate.flow.shard_gradients import ARRAYS, is_split
 from jaxmigrate.program.collectives import VMAP
 from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.passing import passed_by
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.trees import TREE_MAP_NAMES
@@ -43,6 +45,8 @@ def _are_several(node: ast.expr, module: Module, resolver: Resolver, depth: int)
             values = [one.value for one in resolver.bindings_at(node, module) if one.kind == "assign" and not one.path]
         case ast.Attribute(value=ast.Name(id="self"), attr=attr):
             values = [one.value for one in module.table.attributes if one.attr == attr]
+        case ast.Subscript(value=whole, slice=ast.Slice()):
+            return _are_several(whole, module, resolver, depth + 1)
         case ast.Call():
             return _makes_several(node, module, resolver, depth)
         case _:
@@ -59,14 +63,33 @@ def _makes_several(call: ast.Call, module: Module, resolver: Resolver, depth: in
     if isinstance(value, Application) and value.callee == External(VMAP) and value.arguments:
         made = value.arguments[0].expression
         return made is not None and INITIALISES.search(last_name(made)) is not None
-    if isinstance(value, Function) and not isinstance(value.node, ast.Lambda):
-        returned = returned_by(value.node)
+    function = innermost(value, resolver)
+    if function is not None and not isinstance(function.node, ast.Lambda):
+        returned = returned_by(function.node)
         one = returned[0] if len(returned) == 1 else None
-        return one is not None and _are_several(one, value.module, resolver, depth + 1)
+        if one is not None and (given := _of_given(one, call, function)) is not None:
+            starred, argument = given
+            several = _are_unlike if starred else partial(_are_several, depth=depth + 1)
+            return several(argument, module, resolver)
+        return one is not None and _are_several(one, function.module, resolver, depth + 1)
     if isinstance(value, Class) or last_name(call.func) in KEEPING:
         fields = [*call.args, *(one.value for one in call.keywords)]
         return any(_are_several(one, module, resolver, depth + 1) for one in fields)
     return False
+
+
+def _of_given(returned: ast.expr, call: ast.Call, function: Function) -> tuple[bool, ast.expr] | None:
+    """What a function is given that it stacks leaf by leaf, or takes some rows of, and whether it stacks it."""
+    if not isinstance(returned, ast.Call) or last_name(returned.func) not in TREE_MAP_NAMES or len(returned.args) != 2:
+        return None
+    made, over = returned.args
+    starred = isinstance(over, ast.Starred)
+    over = over.value if isinstance(over, ast.Starred) else over
+    if not isinstance(over, ast.Name) or not isinstance(made, ast.Lambda):
+        return None
+    takes = isinstance(made.body, ast.Subscript) and isinstance(made.body.slice, ast.Slice)
+    given = passed_by(call, function.passed_names()).get(over.id)
+    return (starred, given) if given is not None and (starred or takes) else None
 
 
 def _are_unlike(listed: ast.expr, module: Module, resolver: Resolver) -> bool:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from jaxmigrate.flow.operations import Operation, operations, same_sequence, within_map
 from jaxmigrate.flow.own_data import own_data, reads_own_data
 from jaxmigrate.flow.process_guards import guards_of, is_guard
 from jaxmigrate.flow.process_helpers import answers_by_process, helper
+from jaxmigrate.program.functions import own_statements, returned_by
 from jaxmigrate.program.imports import reached
 from jaxmigrate.program.library import last_names, named
 from jaxmigrate.program.modules import Module
@@ -47,6 +48,7 @@ SINGLE = re.compile("single_?(host|process)", re.IGNORECASE)
 MANAGED = re.compile("save|restore", re.IGNORECASE)
 WRAPPING = frozenset({"enumerate", "tqdm", "zip", "reversed", "list", "sorted"})
 PLAIN = (ast.Assign, ast.Expr, ast.Return, ast.AugAssign, ast.AnnAssign, ast.FunctionDef, ast.ClassDef, ast.Import)
+LONGEST_TIMER = 5  # statements
 ENDS = ast.Return | ast.Raise | ast.Continue | ast.Break
 
 
@@ -73,8 +75,9 @@ def process_branches(module: Module, resolver: Resolver) -> Iterator[ProcessBran
     """The branches of a module on the process index whose ways differ in their operations."""
     guards = _guards(resolver)
     words = ("process_index", "host_id", *_helpers(resolver), *guards, *own_data(module, resolver))
-    if any(word in module.text for word in CLOCKS + HANDLERS) and _has_several(resolver):
-        words = (*words, *CLOCKS, *HANDLERS)
+    timers = _timers(resolver)
+    if any(word in module.text for word in (*CLOCKS, *HANDLERS, *timers)) and _has_several(resolver):
+        words = (*words, *CLOCKS, *HANDLERS, *timers)
     if not any(word in module.text for word in words):
         return
     statements = _statements(module.tree)
@@ -393,7 +396,8 @@ def _reads_own_file(call: ast.Call, module: Module, resolver: Resolver) -> bool:
 
 def _reads_clock(test: ast.expr, module: Module, resolver: Resolver) -> bool:
     """Whether a test compares times, of which each process has its own."""
-    if not any(word in module.text for word in CLOCKS) or not _has_several(resolver):
+    timers = _timers(resolver)
+    if not any(word in module.text for word in (*CLOCKS, *timers)) or not _has_several(resolver):
         return False
     for compared in [one for one in walk(test) if isinstance(one, ast.Compare)]:
         names = [one for one in walk(compared) if isinstance(one, ast.Name)]
@@ -407,7 +411,48 @@ def _reads_clock(test: ast.expr, module: Module, resolver: Resolver) -> bool:
 
 def _is_clock(call: ast.Call, module: Module, resolver: Resolver) -> bool:
     value = resolver.value(call.func, module)
+    if isinstance(value, Function):
+        return value.node in _timers(resolver).get(getattr(value.node, "name", ""), ())
+    if _is_clock_itself(call, module, resolver):
+        return True
+    return isinstance(call.func, ast.Attribute) and not call.args and call.func.attr in _timers(resolver)
+
+
+def _is_clock_itself(call: ast.Call, module: Module, resolver: Resolver) -> bool:
+    value = resolver.value(call.func, module)
     return isinstance(value, External) and value.name in CLOCK_NAMES
+
+
+@once
+def _timers(resolver: Resolver) -> Mapping[str, Sequence[ast.AST]]:
+    """The program's functions that only say what time it is or has passed, by names that no others have."""
+    found: dict[str, list[ast.AST]] = {}
+    modules = resolver.project.named
+    for module in modules if _has_several(resolver) else ():
+        if not any(word in module.text for word in CLOCKS):
+            continue
+        for node in module.table.own_scope:
+            if isinstance(node, ast.FunctionDef) and _tells_time(node, module, resolver):
+                found.setdefault(node.name, []).append(node)
+    counts = {name: sum(len(re.findall(rf"def {name}\(", one.text)) for one in modules) for name in found}
+    return {name: nodes for name, nodes in found.items() if counts[name] == len(nodes)}
+
+
+def _tells_time(function: ast.FunctionDef, module: Module, resolver: Resolver) -> bool:
+    """Whether all that a short function returns is read from a clock, or a difference to what is."""
+    statements = [*own_statements(function)]
+    if len(statements) > LONGEST_TIMER:
+        return False
+    held = {
+        one.targets[0].id: one.value
+        for one in statements
+        if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name)
+    }
+    returned = [one for one in returned_by(function) if one is not None]
+    values = [held.get(one.id, one) if isinstance(one, ast.Name) else one for one in returned]
+    timed = (one for one in values if isinstance(one, ast.BinOp | ast.Call))
+    read = [one for one in timed if any(_is_clock_itself(c, module, resolver) for c in expression_calls(one))]
+    return bool(read) and len(read) == len(returned)
 
 
 def _is_index(value: Value) -> bool:

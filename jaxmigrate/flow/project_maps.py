@@ -13,7 +13,7 @@ from jaxmigrate.flow.map_prefilter import MapPrefilter
 from jaxmigrate.flow.mapped_calls import JITS
 from jaxmigrate.flow.maps_of_callers import maps_of_callers
 from jaxmigrate.flow.operations import is_device_map
-from jaxmigrate.flow.readings import DeviceMap, axes_of_one, innermost, method_of_made
+from jaxmigrate.flow.readings import DeviceMap, axes_of_one, innermost, method_of_made, partial_beneath
 from jaxmigrate.flow.unmapped import axes_in
 from jaxmigrate.flow.wrappers import mapped_within, unwrapped
 from jaxmigrate.program.checking_decorators import beneath
@@ -141,6 +141,7 @@ class ProjectMaps:
             operands = tuple(method_of_made(o, self.resolver) for o in own)
             operand = operands[0] if len(operands) == 1 else wrapped_at_times(operands, self.resolver)
             each = [operand] if operand is not None else alternatives(operands)
+            each = [partial_beneath(one, self.resolver) for one in each]
             made = [(one, function) for one in each if (function := innermost(one, self.resolver)) is not None]
             if not made:
                 self._unknown.append(value)

@@ -37,7 +37,7 @@ from jaxmigrate.records import record, replace
 
 DATA_NAMES = re.compile(
     r"^(x|y|xs|ys|xb|yb|inputs?|images?|imgs?|labels?|targets?|tokens?|input_ids|obs|observations?|features?|examples?)$"
-    "|batch|image|label|data$|dataset|minibatch|sample"
+    "|batch|image|label|data$|dataset|minibatch|sample|_(inputs|tokens|examples)$"
 )
 NO_DATA = re.compile(
     "param|state|stat|net|size|shape|axis|axes|key|rng|step|idx|index|num|count|meta|mask|weight|norm|fn|sampler"
@@ -102,6 +102,24 @@ def innermost(value: Value, resolver: Resolver) -> Function | None:
             methods = resolver.attribute(value, "__call__")
             return methods[0] if len(methods) == 1 and isinstance(methods[0], Function) else None
     return None
+
+
+def partial_beneath(value: Value, resolver: Resolver) -> Value:
+    """The partial that `jit(partial(step, ...))` compiles, for its arguments are none of the map's; else the value."""
+    inner = value
+    for _ in range(LAYERS):
+        match inner:
+            case Application(callee=External(name=name)) if name in TRANSPARENT:
+                wrapped = argument(inner.arguments, 0, "fun", "f")
+                operands = resolver.argument_values(wrapped) if wrapped is not None else ()
+                if len(operands) != 1:
+                    return value
+                inner = operands[0]
+            case Partial():
+                return inner
+            case _:
+                return value
+    return value
 
 
 def takes_blocks(found: DeviceMap, resolver: Resolver) -> bool:

@@ -17,6 +17,8 @@ from jaxmigrate.program.modules import Module
 from jaxmigrate.program.process_texts import texts_beside
 from jaxmigrate.program.syntax import last_name
 
+MAKING = frozenset({"PRNGKey", "fold_in"})
+UNNAMED = ""  # a key that is repeated where it is made
 REPEATING = frozenset(name.rpartition(".")[2] for name in (*REPLICATES, *BROADCASTS, *STACKS, *TILES))
 KEY = re.compile(r"(^|_)(key|rng|prng)s?(_|$)")
 ONE_FOR_ALL = re.compile("init|param|shared|common|same|global|test|eval")
@@ -44,6 +46,8 @@ def keys_repeated(facts: Facts) -> Iterator[tuple[Module, ast.Call]]:
         if any(TELLS_APART.search(text) for text in texts_beside(module, facts.resolver)):
             continue
         given = set() if _is_for_data(call, module) else mapped
+        if key == UNNAMED:  # a function out of sight may want one for all
+            given = given | {one for found in facts.opaque_pmaps for one, _ in facts.calls_of(found)}
         if not _is_own(key, call, module, given) or not facts.repeats_one(call, module):
             continue
         if last_name(call.func).find("replicate") >= 0 or _is_for_devices(call, module, facts):
@@ -87,6 +91,8 @@ def _key(node: ast.expr) -> str | None:
             return _key(one)
         case ast.Call(func=function, args=[one, *_]) if last_name(function) in ("next", "expand_dims"):
             return _key(one)
+        case ast.Call(func=function) if last_name(function) in MAKING:
+            return UNNAMED
         case ast.Name() | ast.Attribute():
             name = last_name(node)
             return name if KEY.search(name.lower()) and not ONE_FOR_ALL.search(name.lower()) else None
@@ -96,7 +102,7 @@ def _key(node: ast.expr) -> str | None:
 def _is_own(key: str, call: ast.Call, module: Module, mapped: Collection[ast.Call]) -> bool:
     """Whether devices are to draw their own numbers by it: not where parameters are initialised."""
     parents = module.table.parents
-    names = {key}
+    names = {key} - {UNNAMED}
     node: ast.AST = call
     while node in parents and not isinstance(node, ast.stmt):
         node = parents[node]
@@ -107,6 +113,8 @@ def _is_own(key: str, call: ast.Call, module: Module, mapped: Collection[ast.Cal
     if isinstance(node, ast.Assign):
         names |= {one.id for target in node.targets for one in ast.walk(target) if isinstance(one, ast.Name)}
     if any(ONE_FOR_ALL.search(name.lower()) for name in names):
+        return False
+    if not names:
         return False
     held = names - {key} or names  # the repeated ones; by the key itself anything may be made
     within = module.table.function_of(call)

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from jaxmigrate.flow.inherited_calls import calls_in_bases
 from jaxmigrate.flow.layout.functions import single_return
 from jaxmigrate.flow.layout.idioms import BROADCASTS, REPLICATES, STACKS
 from jaxmigrate.flow.mapped_methods import MappedMethods
@@ -215,6 +216,9 @@ class Replicated:
                 if call not in of_objects and len(call.args) + len(call.keywords) <= most:
                     yield Call(call, module)
             yield from (Call(call, module, receiver) for call, receiver in of_objects.items())
+        for call, module in calls_in_bases(node, found.application.module, self.resolver):
+            if call not in self._calls_of(module).get(node, ()) and len(call.args) + len(call.keywords) <= most:
+                yield Call(call, module)
 
     def _calls_of(self, module: Module) -> dict[ast.expr, list[ast.Call]]:
         """The calls of a module that may call what some call made, by that call."""

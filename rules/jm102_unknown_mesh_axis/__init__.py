@@ -28,7 +28,8 @@ from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.collectives import SHARD_MAPS, argument
 from jaxmigrate.program.library import valued
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.once import once
+from jaxmigrate.program.once import once_each
+from jaxmigrate.program.process_texts import texts_beside
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import Application, Argument, External, Function
 from jaxmigrate.records import replace
@@ -161,8 +162,8 @@ def _partitioned(facts: Facts) -> Iterator[Finding]:
         callee = facts.resolver.value(call.func, module)
         if not isinstance(callee, External) or callee.name not in PARTITIONED or not known.complete:
             continue
-        if any(RULES.search(one.text) for one in facts.resolver.project.program):
-            return
+        if any(map(RULES.search, texts_beside(module, facts.resolver))):
+            continue
         given = argument(call_arguments(call, module), PARTITIONED[callee.name], "sharding", "names")
         names = axis_names(given.expression, module, facts.resolver, {}) if given is not None else None
         for axis in sorted({*(names or ())} - known.names):
@@ -230,7 +231,7 @@ def _on_context_mesh(given: Argument, call: ast.Call, module: Module, facts: Fac
     if is_within_raises(call, module):
         return
     axes = mesh_in_context(call, module, facts.resolver, lambda mesh: mesh_axes(mesh, facts.resolver, {}))
-    if _enters_meshes(facts.resolver):
+    if _enters_meshes(module, facts.resolver):
         axes = None  # a mesh that is entered by itself may be the one in context, too
     yield from _in_spec(given, axes, where, facts, of_project=is_of_project(None, facts.resolver))
 
@@ -285,8 +286,7 @@ def _in_entries(given: Argument, axes: frozenset[str] | None, facts: Facts, *, o
             yield from facts.finding(module, node, CODE, f"{what} {node.value!r}{hint}", way)
 
 
-@once
-def _enters_meshes(resolver: Resolver) -> bool:
-    """Whether a program may enter a mesh by itself."""
-    texts = (one.text for one in resolver.project.program)
-    return any("esh" in text and _ENTERS.search(text) is not None for text in texts)
+@once_each
+def _enters_meshes(module: Module, resolver: Resolver) -> bool:
+    """Whether a program with a module may enter a mesh by itself."""
+    return any("esh" in text and _ENTERS.search(text) is not None for text in texts_beside(module, resolver))

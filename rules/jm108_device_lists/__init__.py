@@ -233,6 +233,8 @@ def _of_groups(node: ast.expr, module: Module, resolver: Resolver) -> str | None
         return f"device {twice[0]} is in two groups; the groups must hold each device of the axis once"
     if not made[0].sized and not all(known):
         return None
+    if not made[0].sized and _are_unlike(node):
+        return "the groups are of unlike sizes: pmean divides by the first's, others fail; give each as many devices"
     sizes = GROUP_COUNTS if made[0].sized else [max(one) + 1 for one in known]
     left = [next((n for n in range(size) if n not in one), None) for size, one in zip(sizes, known, strict=True)]
     if all(one is not None for one in left):
@@ -248,6 +250,13 @@ def _are_single(node: ast.expr) -> bool:
         ):
             return one == own
     return False
+
+
+def _are_unlike(node: ast.expr) -> bool:
+    """Groups that are written out, and of which one holds more devices than another."""
+    listed = node.elts if isinstance(node, ast.List | ast.Tuple) else ()
+    sizes = {len(one.elts) if isinstance(one, ast.List | ast.Tuple) else -1 for one in listed}
+    return len(sizes) > 1 and -1 not in sizes
 
 
 def _starts_late(made: Lists, node: ast.expr) -> bool:

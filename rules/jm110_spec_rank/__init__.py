@@ -19,6 +19,7 @@ from jaxmigrate.program.collectives import argument
 from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.library import valued
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.process_texts import texts_beside
 from jaxmigrate.program.scopes import all_parameters
 from jaxmigrate.program.values import External, Function
 from jaxmigrate.terminal import plural
@@ -102,13 +103,13 @@ def _too_long(
 def _of_keys(found: DeviceMap, given: list[Given], facts: Facts) -> Iterator[Finding]:
     """Keys that are split among the devices, whose block is an array of keys and is used as if it were one."""
     function = found.function
-    if any(FLAT_KEYS.search(module.text) for module in facts.resolver.project.program):
-        return
     own = Evaluator(function.node, function.module, facts.resolver)
     for one in given:
         if one.block is None or not one.block.dims or not one.block.dims[0]:
             continue
         for first, callee in _used_as_key(one.name, function, own, facts):
+            if any(map(FLAT_KEYS.search, texts_beside(found.application.module, facts.resolver))):
+                return
             message = (
                 f"{one.name} is split over {shown(one.block.dims[0])}, so that this device's block is an array of "
                 f"keys, and {callee.name.rpartition('.')[2]} takes one; write {one.name}[0]"

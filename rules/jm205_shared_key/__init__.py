@@ -24,7 +24,8 @@ from jaxmigrate.program.syntax import calls_of, last_name
 from jaxmigrate.program.values import Function
 
 CODE = "JM205"
-DRAWING = ("ropout", "next_rng", "make_rng")
+# What a network draws for; an action or a token that is drawn is one for what the device has, be the key the same
+DRAWING = re.compile(r"^(?!.*\bcategorical\().*(?:ropout|next_rng|make_rng)", re.MULTILINE)
 MAKING = "hk.transform"
 PARAMETERS = re.compile("param|theta|weight")
 DRAWS = "every device draws the same random bits: the key is the same"
@@ -231,11 +232,11 @@ def _makes_replicated(found: DeviceMap, reading: Reading, facts: Facts) -> bool:
 
 def _is_unused(draw: Draw, facts: Facts) -> bool:
     """Whether haiku's `apply` is given a key that no network can use: of a test, or of a program that makes its own."""
-    if draw.name != "apply":
+    if draw.name.rpartition("_")[2] != "apply":
         return False
     texts = [draw.module.text] if draw.module.is_test else _texts(facts.resolver.project)
     makes = draw.module.is_test or any(MAKING in text for text in texts)
-    return makes and not any(word in text for text in texts for word in DRAWING)
+    return makes and not any(map(DRAWING.search, texts))
 
 
 def _folds_index(draw: Draw) -> bool:

@@ -17,6 +17,10 @@ from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.synchronised import averages_statistics, unsynchronised
 from jaxmigrate.flow.variance import AbstractValue, Level, Reading
 from jaxmigrate.flow.variance.lattice import STATISTICS
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.once import once_each
+from jaxmigrate.program.process_texts import texts_beside
+from jaxmigrate.program.resolve import Resolver
 
 CODE = "JM206"
 # Whatever averages statistics or a whole state: a reduction of one, or a function that says that it does.
@@ -89,21 +93,11 @@ def _never_averaged(facts: Facts) -> Iterator[Finding]:
     """Networks whose statistics come back unreduced, in programs that average none and keep those of one device."""
     if not any(reading.statistics for _, reading in facts.readings):
         return iter(())
-    texts = [module.text for module in facts.resolver.project.named]
-    linen, haiku = (any(word in text for text in texts) for word in ("batch_stats", "transform_with_state"))
-    if not (linen or haiku) or not any("BatchNorm" in text for text in texts):
-        return iter(())
-    if not linen and any("cross_replica_axis" in text for text in texts):
-        return iter(())
-    if not any(ONE_DEVICE.search(text) for text in texts if any(word in text for word in KEEPS)):
-        return iter(())
-    if any(_averages(text, texts) for text in texts if any(word in text for word in AVERAGES)):
-        return iter(())
-    if averages_statistics(facts.resolver.project.named):
-        return iter(())
 
     def find(found: DeviceMap, reading: Reading) -> Iterator[Place]:
         if not reading.reductions or not holds_statistics(reading.returned):
+            return
+        if not _keeps_one_devices(found.application.module, facts.resolver):
             return
         for module, node in reading.statistics:
             message = (
@@ -113,6 +107,22 @@ def _never_averaged(facts: Facts) -> Iterator[Finding]:
             yield Place(module, node, message)
 
     return facts.in_maps(CODE, find)
+
+
+@once_each
+def _keeps_one_devices(module: Module, resolver: Resolver) -> bool:
+    """Whether a program with a module has such networks, averages no statistics and keeps those of one device."""
+    texts = texts_beside(module, resolver)
+    linen, haiku = (any(word in text for text in texts) for word in ("batch_stats", "transform_with_state"))
+    if not (linen or haiku) or not any("BatchNorm" in text for text in texts):
+        return False
+    if not linen and any("cross_replica_axis" in text for text in texts):
+        return False
+    if not any(ONE_DEVICE.search(text) for text in texts if any(word in text for word in KEEPS)):
+        return False
+    if any(_averages(text, texts) for text in texts if any(word in text for word in AVERAGES)):
+        return False
+    return not averages_statistics([one for one in resolver.project.named if one.text in texts])
 
 
 def _averages(text: str, texts: list[str]) -> bool:

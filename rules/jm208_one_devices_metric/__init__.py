@@ -218,7 +218,8 @@ def _is_beside_reduced(value: AbstractValue, key: int | str) -> bool:
 def _differing(value: AbstractValue, names: tuple[str, ...], beside: bool = False) -> str | None:
     if value.fields:
         known = any(one.level == Level.NO and one.reduced for one in value.fields.values())
-        found = (_differing(inner, (*names, name), beside or known) for name, inner in value.fields.items())
+        above = () if known else names  # beside metrics that are reduced there may be what is none
+        found = (_differing(inner, (*above, name), beside or known) for name, inner in value.fields.items())
         return next((one for one in found if one is not None), None)
     if value.parts:
         found = (_differing(inner, names, beside) for inner in value.parts)

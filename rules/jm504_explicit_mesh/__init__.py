@@ -16,6 +16,7 @@ from jaxmigrate.flow.specs import spec_axes
 from jaxmigrate.program.collectives import MAKE_MESH, argument
 from jaxmigrate.program.library import starting
 from jaxmigrate.program.operations import SetKeyword, code
+from jaxmigrate.program.process_texts import texts_beside
 from jaxmigrate.program.values import Application, Argument, External, Value
 
 CODE = "JM504"
@@ -55,7 +56,7 @@ def _automatic(mesh: Argument, facts: Facts) -> Offer | None:
     plain = len(call.args) <= 2 and all(one.arg is not None for one in call.keywords)
     if found is None or found.axes is None or not plain or any(isinstance(one, ast.Starred) for one in call.args):
         return None
-    if any(EXPLICIT.search(one.text) for one in facts.resolver.project.program):
+    if any(map(EXPLICIT.search, texts_beside(module, facts.resolver))):
         return None
     name, imports = spelled("jax.sharding.AxisType", call.func, module)
     if not name or (facts.target is not None and facts.target < SINCE):

@@ -10,6 +10,7 @@ from jaxmigrate.findings import Finding
 from jaxmigrate.flow.eager import is_top_level
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.process_texts import texts_beside
 from jaxmigrate.program.syntax import last_name
 
 CODE = "JM505"
@@ -65,7 +66,7 @@ def _is_imported(module: Module, facts: Facts) -> bool:
     """Whether a module is written to be imported, or is, or sets up too late what its own mesh has started."""
     if not _is_script(module) and _sets_up(module) and any(is_for_main(node, module) for node in module.tree.body):
         return True
-    if not any(CONFIGURES.search(one.text) for one in facts.resolver.project.program):
+    if not any(map(CONFIGURES.search, texts_beside(module, facts.resolver))):
         return False  # nothing that the started backend would come before
     return _is_read_early(module, facts, {module})
 

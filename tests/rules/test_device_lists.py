@@ -105,6 +105,8 @@ def test_where_a_list_comes_from(text: str) -> None:
         ("[list(range(0, n, 2))]", "device 1 is in no group"),
         ("[[0, 1], [1, 2]]", "device 1 is in two groups"),
         ("[[0, 1], [4, 5]]", "device 2 is in no group"),
+        ("[[0, 1, 2, 3], [4, 5, 6]]", "of unlike sizes"),
+        ("[[0, 1, 2, 3], [4, 5, 6, 7]]", ""),
         ("[list(range(jax.device_count() // 2))]", "device 4 is in no group"),
     ],
 )
