@@ -16,4 +16,5 @@ def check(facts: Facts) -> Iterator[Finding]:
     """What running a module is certain to come to, where it says itself how large its arrays are."""
     for module in facts.modules:
         for one in misfits(module, facts.resolver):
-            yield from facts.finding(one.module, one.node, CODE, f"{one.message}, which JAX refuses")
+            told, mark, advice = one.message.partition("; ")
+            yield from facts.finding(one.module, one.node, CODE, f"{told}, which JAX refuses{mark}{advice}")

@@ -279,3 +279,88 @@ jax.device_put(jnp.ones(12), NamedSharding(mesh, P("i")))  {mark}
 def test_the_number_of_devices_that_a_module_simulates(count: object, mark: str) -> None:
     text = SIMULATED.format(count=count, mark=mark)
     assert [one.line for one in told(text)] == marked(text)
+
+
+EXPLICIT = """
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec as P, reshard
+
+mesh = jax.make_mesh((4, 2), ("data", "model"), axis_types=(AxisType.Explicit,) * 2)
+auto = Mesh(mesh.devices, ("data", "model"))
+x = jax.device_put(jnp.ones((8, 16)), NamedSharding(mesh, P("data", None)))
+y = jax.device_put(jnp.ones((8, 16)), NamedSharding(mesh, P("model", None)))
+h = jax.device_put(jnp.ones((8, 32)), NamedSharding(mesh, P("data", "model")))
+w = jax.device_put(jnp.ones((32, 16)), NamedSharding(mesh, P("model", None)))
+jax.set_mesh(mesh)
+"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "jax.jit(lambda a, b: a + b)(x, y)  # here",
+        "jax.jit(lambda a, b: a * 2 + jnp.exp(b))(x, y)  # here",
+        "jax.jit(lambda a, b: a + b)(x, reshard(y, P('data', None)))",
+        "jax.jit(lambda a, b: a + b)(x, jax.device_put(jnp.ones((8, 16)), P('data', 'model')))",
+        "jax.jit(lambda a: a + jnp.ones((8, 16)))(x)",
+        "jax.jit(lambda a: 2 * a)(x) + jax.device_put(jnp.ones((8, 16)), P())",
+        "jax.jit(lambda a, b: a @ b)(h, w)  # here",
+        "jax.jit(lambda a, b: jnp.einsum('bf,fd->bd', a, b))(h, w)  # here",
+        "jax.jit(lambda a, b: jnp.einsum('bf,fd->bd', a, b, out_sharding=P('data', None)))(h, w)",
+        "jax.jit(lambda a, b: jnp.dot(a, b, out_sharding=P('data')))(h, w)",
+        "jax.jit(lambda a, b: a @ b)(x, jax.device_put(jnp.ones((16, 4)), P(None, 'model')))",
+        "jax.jit(lambda a: a[0])(x)  # here",
+        "jax.jit(lambda a: a[:, 0])(x)",
+        "jax.jit(lambda a: a[:4])(x)",
+        "jax.jit(lambda a: a[0])(reshard(x, P()))",
+        "jax.jit(lambda a: lax.scan(lambda c, r: (c + r.sum(), r), 0.0, a))(x)  # here",
+        "jax.jit(lambda a: lax.scan(lambda c, r: (c + r.sum(), r), 0.0, a))(reshard(x, P()))",
+        "jax.jit(lambda a: lax.with_sharding_constraint(a * 2, P('model', None)))(x)  # here",
+        "jax.jit(lambda a: lax.with_sharding_constraint(a * 2, P('data')))(x)",
+        "jax.jit(lambda a: reshard(a * 2, P('model', None)))(x)",
+        "jax.jit(jax.shard_map(lambda a: a, in_specs=P('model'), out_specs=P('model')))(x)  # here",
+        "jax.jit(jax.shard_map(lambda a: a, in_specs=P('data'), out_specs=P('data')))(x)",
+        "jax.jit(jax.shard_map(lambda a: a, out_specs=P('data')))(x)",
+        "jax.pmap(lambda a: a)(jnp.ones((8, 2)))  # here",
+        "jax.jit(lambda a: reshard(a, NamedSharding(auto, P('data'))))(jnp.ones(8))  # here",
+        "jax.make_mesh((4, 2), ('data', 'model'), axis_types=(AxisType.Auto,))  # here",
+    ],
+)
+def test_explicit_axes(body: str) -> None:
+    text = EXPLICIT + body
+    assert [one.line for one in told(text)] == marked(text)
+
+
+BARE = "import jax\nimport jax.numpy as jnp\nfrom jax.sharding import Mesh, PartitionSpec as P, reshard\n"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "x = jax.device_put(jnp.ones(8), P('data'))  # here",
+        "x = reshard(jnp.ones(8), P('data'))  # here",
+        "f = jax.jit(lambda a: a, in_shardings=P('data'))  # here\nf(jnp.ones(8))",
+        "f = jax.jit(lambda a: a, out_shardings=P('data'))  # here\nf(jnp.ones(8))",
+        "f = jax.jit(lambda a: a, in_shardings=P('data'))",
+        "f = jax.jit(lambda a: jax.lax.with_sharding_constraint(a, P('data')))  # here\nf(jnp.ones(8))",
+        (
+            "f = jax.jit(lambda a: jax.lax.with_sharding_constraint(a, P('data')))\n"
+            "with Mesh(jax.devices(), ('data',)):\n    f(jnp.ones(8))"
+        ),
+        (
+            "from training import entered\n"
+            "f = jax.jit(lambda a: jax.lax.with_sharding_constraint(a, P('data')))\nwith entered():\n    f(jnp.ones(8))"
+        ),
+        (
+            "mesh = Mesh(jax.devices(), ('data',))\n@jax.jit\ndef f(a):\n"
+            "    with jax.set_mesh(mesh):  # here\n        return a\nf(jnp.ones(8))"
+        ),
+        "def main():\n    return jax.device_put(jnp.ones(8), P('data'))",
+    ],
+)
+def test_specs_and_the_mesh_in_context(body: str) -> None:
+    text = BARE + body
+    lines = [number for number, line in enumerate(text.splitlines(), 1) if "# here" in line]
+    assert [one.line for one in told(text)] == lines

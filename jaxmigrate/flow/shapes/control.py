@@ -41,6 +41,8 @@ def _scan(run: Run, given: Given, node: ast.expr | None, frame: Frame) -> Thing:
     length = dim_of(given.find(3, "length"))
     row = mapped(_row, rows)
     found = [one for one in leaves(rows) if isinstance(one, Array) and one.dims]
+    if any(one.split and one.split[0] for one in found):
+        raise MisfitError("scan goes along a dimension that is split; reshard it before")
     if found:
         length = found[0].dims[0]
     carry = mapped(lambda leaf: array_of(leaf) or UNKNOWN, start)

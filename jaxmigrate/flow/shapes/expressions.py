@@ -6,7 +6,7 @@ import ast
 import operator
 from collections.abc import Callable, Mapping, Sequence
 
-from jaxmigrate.flow.shapes import arrays, objects
+from jaxmigrate.flow.shapes import arrays, objects, splits
 from jaxmigrate.flow.shapes.running import Run
 from jaxmigrate.flow.shapes.values import (
     SCALAR,
@@ -143,6 +143,10 @@ def _attribute(run: Run, node: ast.Attribute, frame: Frame) -> Thing:
             return Library(f"{held.name}.{name}")
         case Mesh() if name == "shape":
             return {axis: UNKNOWN if count is None else count for axis, count in held.sizes.items()}
+        case Mesh() if name == "axis_names":
+            return tuple(held.sizes)
+        case Mesh() if name == "devices":
+            return Array(tuple(held.sizes.values()))
         case Updating():
             return Method(held.array, "at")
         case Object():
@@ -210,8 +214,8 @@ def _operation(run: Run, node: ast.BinOp, frame: Frame) -> Thing:
     if one is None or other is None:
         return UNKNOWN
     if isinstance(op, ast.MatMult):
-        return run.tried(node, frame, lambda: arrays.product(one, other))
-    return run.tried(node, frame, lambda: arrays.broadcast([one, other]))
+        return run.tried(node, frame, lambda: splits.product(one, other))
+    return run.tried(node, frame, lambda: splits.together(one, other))
 
 
 def _of_numbers(op: ast.operator, left: Thing, right: Thing) -> Thing:
@@ -262,7 +266,7 @@ def _subscript(run: Run, node: ast.Subscript, frame: Frame) -> Thing:
     held, index = run.evaluate(node.value, frame), node.slice
     parts = [_index(run, one, frame) for one in (index.elts if isinstance(index, ast.Tuple) else [index])]
     if isinstance(held, Array):
-        return run.tried(node, frame, lambda: arrays.indexed(held, parts))
+        return run.tried(node, frame, lambda: splits.indexed(held, parts))
     if isinstance(held, Updating):
         return held
     key = parts[0] if len(parts) == 1 else UNKNOWN

@@ -70,6 +70,8 @@ class Interpreter(Run):
         self.checked: frozenset[str] = frozenset()
         self.spoiled: dict[int, Thing] = {}
         self.entered: set[ast.AST] = set()
+        self.compiling = 0
+        self.entered_others = 0
         self.first_meshes: dict[int, tuple[Thing, Mesh]] = {}
         self._handlers: Mapping[type[ast.stmt], Callable[..., bool | None]] = {
             ast.FunctionDef: self._define,
@@ -230,17 +232,21 @@ class Interpreter(Run):
                 frame.names[name] = joined(one, frame.names.get(name, UNKNOWN))
 
     def _with(self, node: ast.With, frame: Frame) -> bool:
-        before, doubtful = self.context, 0
+        before, doubtful, others = self.context, 0, 0
         for item in node.items:
             call = item.context_expr
             made = self.evaluate(call, frame)
             callee = self.resolver.value(call.func, frame.module) if isinstance(call, ast.Call) else None
-            doubtful += isinstance(call, ast.Call) and getattr(callee, "name", "") not in SETTERS
+            sets = isinstance(call, ast.Call) and getattr(callee, "name", "") in SETTERS
+            doubtful += isinstance(call, ast.Call) and not sets
+            others += not sets
             if item.optional_vars is not None:
                 self.bind(item.optional_vars, made if isinstance(made, Mesh) else UNKNOWN, frame)
         quiet = doubtful and any("raises" in ast.unparse(item.context_expr).lower() for item in node.items)
         self.quiet += bool(quiet)
+        self.entered_others += others
         left = self.run(node.body, frame)
+        self.entered_others -= others
         self.quiet -= bool(quiet)
         self.context = before
         return left

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from jaxmigrate.flow.blocks import functions
-from jaxmigrate.flow.shapes import arrays, control, maps
+from jaxmigrate.flow.shapes import arrays, control, maps, splits
 from jaxmigrate.flow.shapes.arrays import MisfitError, as_array, shown
 from jaxmigrate.flow.shapes.running import Run
 from jaxmigrate.flow.shapes.values import (
@@ -21,7 +21,10 @@ from jaxmigrate.flow.shapes.values import (
     Given,
     Library,
     Made,
+    Mesh,
     Method,
+    Sharding,
+    Spec,
     Thing,
     array_of,
     dim_of,
@@ -65,8 +68,11 @@ def _library(run: Run, name: str, given: Given, node: ast.expr | None, frame: Fr
         return run.tried(node, frame, lambda: FUNCTIONS[last](run, given, node, frame))
     if name.startswith("builtins."):
         return _builtin(last, given, run)
-    if name.startswith(("jax.random.", "numpy.random.")):
-        return _random(last, given) if name.startswith("jax.") else _of_numpy(last, given)
+    if name.startswith("jax.random."):
+        made, out = _random(last, given), given.named.get(maps.OUT_SHARDING)
+        return _split_as(run, out, made) if isinstance(made, Array) and out is not None else made
+    if name.startswith("numpy.random."):
+        return _of_numpy(last, given)
     if not name.startswith(("jax.", "numpy.", "functools.")):
         for one in (*given.positional, *given.named.values()):
             run.spoil(one)
@@ -80,7 +86,8 @@ def _of_numpy(last: str, given: Given) -> Thing:
 def _of_elements(run: Run, name: str, given: Given, node: ast.expr | None, frame: Frame) -> Thing:
     """What is done to each element of arrays, or along their dimensions."""
     if name in functions.SAME or name in ELEMENTWISE:
-        return mapped(lambda leaf: array_of(leaf) or UNKNOWN, given.find(0, "x", "a", otherwise=UNKNOWN))
+        alike = array_of if name in ELEMENTWISE or name in functions.CURVED else _alike
+        return mapped(lambda leaf: alike(leaf) or UNKNOWN, given.find(0, "x", "a", otherwise=UNKNOWN))
     if name in functions.TOGETHER:
         found = [array_of(one) for one in given.positional]
         known = [one for one in found if one is not None]
@@ -90,6 +97,12 @@ def _of_elements(run: Run, name: str, given: Given, node: ast.expr | None, frame
     if name in functions.REDUCING:
         return run.tried(node, frame, lambda: _reduced(as_array(given.find(0, "a")), given, 1))
     return UNKNOWN
+
+
+def _alike(leaf: Thing) -> Array | None:
+    """An array of the same shape, of which it is not known how it is split."""
+    array = array_of(leaf)
+    return None if array is None else Array(array.dims)
 
 
 ELEMENTWISE = frozenset(f"jax.lax.{one}" for one in ("sqrt", "tanh", "abs", "square", "erf", "log1p", "logistic"))
@@ -239,9 +252,9 @@ OF_ONE: dict[str, Callable[[Array, Given], Array | None]] = {
     ),
     "ravel": lambda array, given: Array((arrays.size(array.dims),)),
     "diag": lambda array, given: Array(array.dims * 2) if len(array.dims) == 1 else Array((None,)),
-    "sort": lambda array, given: array,
-    "triu": lambda array, given: array,
-    "tril": lambda array, given: array,
+    "sort": lambda array, given: _alike(array),
+    "triu": lambda array, given: _alike(array),
+    "tril": lambda array, given: _alike(array),
 }  # fmt: skip
 
 
@@ -262,7 +275,7 @@ def _new(position: int) -> Handler:
 
 
 def _like(run: Run, given: Given, node: ast.expr | None, frame: Frame) -> Thing:
-    return mapped(lambda leaf: array_of(leaf) or UNKNOWN, given.find(0, "a", "x", otherwise=UNKNOWN))
+    return mapped(lambda leaf: _alike(leaf) or UNKNOWN, given.find(0, "a", "x", otherwise=UNKNOWN))
 
 
 def _array(run: Run, given: Given, node: ast.expr | None, frame: Frame) -> Thing:
@@ -289,7 +302,11 @@ def _square(run: Run, given: Given, node: ast.expr | None, frame: Frame) -> Thin
 def _product(make: Callable[[Array, Array], Array | None]) -> Handler:
     def handle(run: Run, given: Given, node: ast.expr | None, frame: Frame) -> Thing:
         one, other = as_array(given.find(0, "a")), as_array(given.find(1, "b"))
-        return None if one is None or other is None else make(one, other)
+        if one is None or other is None:
+            return None
+        if (out := given.named.get(maps.OUT_SHARDING)) is not None:
+            return _split_as(run, out, make(Array(one.dims), Array(other.dims)))
+        return make(one, other)
 
     return handle
 
@@ -298,7 +315,21 @@ def _einsum(run: Run, given: Given, node: ast.expr | None, frame: Frame) -> Thin
     found = [array_of(one) for one in given.positional[1:]]
     known = [one for one in found if one is not None]
     terms = given.find(0)
-    return arrays.einsum(terms, known) if isinstance(terms, str) and len(known) == len(found) else None
+    if not isinstance(terms, str) or len(known) < len(found):
+        return None
+    if (out := given.named.get(maps.OUT_SHARDING)) is not None:
+        return _split_as(run, out, arrays.einsum(terms, known))
+    return splits.einsum(terms, known)
+
+
+def _split_as(run: Run, out: Thing, made: Array | None) -> Thing:
+    """A result that is told how it is to be split."""
+    mesh, spec = out if isinstance(out, Sharding) else (run.context, out)
+    mesh = mesh if isinstance(mesh, Mesh) else None
+    if made is None or not isinstance(spec, Spec):
+        return made
+    maps.explicit_alone(run, spec, mesh, maps.OUT_SHARDING)
+    return Array(made.dims, splits.of_spec(spec, mesh, len(made.dims)))
 
 
 def _chosen(run: Run, given: Given, node: ast.expr | None, frame: Frame) -> Thing:
@@ -370,8 +401,8 @@ FUNCTIONS: dict[str, Handler] = {
     "linspace": _spaced,
     "eye": _square,
     "identity": _square,
-    "matmul": _product(arrays.product),
-    "dot": _product(arrays.dot),
+    "matmul": _product(splits.product),
+    "dot": _product(splits.dot),
     "outer": _product(lambda one, other: Array((arrays.size(one.dims), arrays.size(other.dims)))),
     "einsum": _einsum,
     "where": _chosen,

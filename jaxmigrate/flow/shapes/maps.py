@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 
 from jaxmigrate.flow.axes import shown as shown_names
+from jaxmigrate.flow.shapes import splits
 from jaxmigrate.flow.shapes.arrays import as_array, shown
 from jaxmigrate.flow.shapes.control import leaves, times
 from jaxmigrate.flow.shapes.running import Run
@@ -27,9 +29,10 @@ from jaxmigrate.flow.shapes.values import (
     dim_of,
     mapped,
 )
-from jaxmigrate.program.collectives import GRADIENTS, MAKE_MESH, MESHES, SHARD_MAPS, SPECS, TRANSPARENT, VMAP
+from jaxmigrate.program.collectives import GRADIENTS, MAKE_MESH, MESHES, PMAPS, SHARD_MAPS, SPECS, TRANSPARENT, VMAP
 from jaxmigrate.program.combined import PARTIALS
 from jaxmigrate.program.library import named, valued
+from jaxmigrate.program.process_texts import texts_beside
 from jaxmigrate.terminal import plural
 
 JITS = named("jit")
@@ -37,6 +40,14 @@ SETTERS = named("sets-mesh")
 SHARDED = {name: int(position) for name, position in valued("shards").items()}
 NAMED_SHARDING = "jax.sharding.NamedSharding"
 PLACING = "jax.device_put"
+RESHARD, CONSTRAINT, OUT_SHARDING, AUTO = "reshard", "with_sharding_constraint", "out_sharding", "Auto"
+ENTERS = re.compile(r"(set|use)_mesh|\bwith\b[^\n]*mesh", re.IGNORECASE)
+# What asks for a mesh in context where it is given a spec alone
+BARE = {
+    **{f"{name}: an array": f"{name} is given a spec" for name in (RESHARD, CONSTRAINT, "device_put")},
+    "in_shardings: an argument": "in_shardings has a spec",
+    "out_shardings: a result": "out_shardings has a spec",
+}
 Handler = Callable[[Run, Given, "ast.expr | None", Frame], Thing]
 
 
@@ -55,6 +66,7 @@ def handler(name: str) -> Handler | None:
     if name in PARTIALS:
         return _partial
     kind = "shard_map" if name in SHARD_MAPS else "jit" if name in JITS else "vmap" if name == VMAP else ""
+    kind = "pmap" if name in PMAPS else kind
     if name in GRADIENTS:
         kind = name.rpartition(".")[2]
     if not kind and name in TRANSPARENT:
@@ -90,6 +102,10 @@ def call(run: Run, made: Made, given: Given, node: ast.expr | None, frame: Frame
             return _jit(run, made, given, node, frame)
         case "vmap":
             return _vmap(run, made, given, node, frame)
+        case "pmap":
+            if isinstance(run.context, Mesh) and not run.compiling:
+                run.note(node, frame.module, "a pmap is called where jax.set_mesh has set a mesh")
+            return UNKNOWN
         case "same":
             return run.call(made.function, given, node, frame)
         case "grad" | "value_and_grad":
@@ -129,12 +145,28 @@ def twice(spec: Spec) -> list[str]:
 def _mesh(run: Run, given: Given, node: ast.expr | None, frame: Frame) -> Thing:
     held, names = given.find(0, "devices"), given.find(1, "axis_names")
     array = held if isinstance(held, Array) else as_array(held) if type(held) in (tuple, list) else None
-    return _of_sizes(names, array.dims if array is not None else None)
+    return _typed(run, _of_sizes(names, array.dims if array is not None else None), given, AUTO, node, frame)
 
 
 def _made_mesh(run: Run, given: Given, node: ast.expr | None, frame: Frame) -> Thing:
     shape, names = given.find(0, "axis_shapes"), given.find(1, "axis_names")
-    return _of_sizes(names, tuple(dim_of(one) for one in shape) if type(shape) in (tuple, list) else None)
+    made = _of_sizes(names, tuple(dim_of(one) for one in shape) if type(shape) in (tuple, list) else None)
+    return _typed(run, made, given, "", node, frame)  # Explicit since 0.9, Auto before
+
+
+def _typed(run: Run, mesh: Thing, given: Given, otherwise: str, node: ast.expr | None, frame: Frame) -> Thing:
+    """A mesh with the type of its axes, where that is one for all."""
+    types = given.named.get("axis_types")
+    if not isinstance(mesh, Mesh) or types is None:
+        return mesh._replace(type=otherwise) if isinstance(mesh, Mesh) else mesh
+    if type(types) is not tuple:
+        return mesh
+    if len(types) != len(mesh.sizes):
+        told = f"a mesh with {plural(len(mesh.sizes), 'name')} is given {plural(len(types), 'axis type')}"
+        run.note(node, frame.module, told)
+        return mesh
+    names = {one.name.rpartition(".")[2] if isinstance(one, Library) else "" for one in types}
+    return mesh._replace(type=names.pop()) if len(names) == 1 else mesh
 
 
 def _of_sizes(names: Thing, dims: tuple[Dim, ...] | None) -> Thing:
@@ -148,6 +180,8 @@ def _of_sizes(names: Thing, dims: tuple[Dim, ...] | None) -> Thing:
 
 def _set_mesh(run: Run, given: Given, node: ast.expr | None, frame: Frame) -> Thing:
     mesh = given.find(0, "mesh")
+    if run.compiling:
+        run.note(node, frame.module, "set_mesh is called in what jit compiles")
     run.context = mesh if isinstance(mesh, Mesh) else UNKNOWN
     return UNKNOWN
 
@@ -179,6 +213,9 @@ def _parts_of(spec: Spec, mesh: Mesh | None) -> list[Dim]:
 def _checked(run: Run, sharding: Thing, leaf: Thing, what: str, *, even: bool = True) -> None:
     """Notes a spec that an array does not fit."""
     mesh, spec = sharding if isinstance(sharding, Sharding) else (_context(run), sharding)
+    if isinstance(sharding, Spec) and run.context is None and what in BARE and not _may_have_context(run, sharding):
+        run.note(sharding.node, sharding.module, f"{BARE[what]} without its mesh, and jax.set_mesh has set none")
+        return
     array = array_of(leaf)
     if not isinstance(spec, Spec) or array is None:
         return
@@ -207,7 +244,36 @@ def _placed(run: Run, given: Given, position: int, name: str) -> Thing:
     last = name.rpartition(".")[2]
     where = given.find(position, "shardings", "out_shardings", "device")
     _each(run, where, tree, f"{last}: an array", even=name == PLACING)
-    return mapped(lambda leaf: as_array(leaf) or UNKNOWN, tree)
+
+    def place(sharding: Thing, leaf: Thing) -> Thing:
+        array = as_array(leaf)
+        mesh, spec = sharding if isinstance(sharding, Sharding) else (_context(run), sharding)
+        if array is None or not isinstance(spec, Spec):
+            return array or UNKNOWN
+        if last == RESHARD:
+            explicit_alone(run, spec, mesh, last)
+        split = splits.of_spec(spec, mesh, len(array.dims))
+        if last == CONSTRAINT and None not in (split, array.split) and split != array.split:
+            told = "with_sharding_constraint only asserts on an Explicit mesh, and this array is split as "
+            run.note(spec.node, spec.module, f"{told}{splits.written(array.split or ())}; write jax.sharding.reshard")
+        return Array(array.dims, split)
+
+    made = along(place, where, tree) if where is not None else UNKNOWN
+    return made if made is not UNKNOWN else mapped(lambda leaf: as_array(leaf) or UNKNOWN, tree)
+
+
+def explicit_alone(run: Run, spec: Thing, mesh: Mesh | None, what: str) -> None:
+    """Notes a spec for what only Explicit axes can be given, on a mesh of others."""
+    mesh = mesh if mesh is not None else _context(run)
+    named = [axis for entry in spec.entries for axis in entry or ()] if isinstance(spec, Spec) else []
+    if mesh is not None and mesh.type == AUTO and any(axis in mesh.sizes for axis in named):
+        told = f"{what} takes Explicit axes, and those of this mesh are Auto; write jax.lax.with_sharding_constraint"
+        run.note(spec.node, spec.module, told)
+
+
+def _may_have_context(run: Run, spec: Spec) -> bool:
+    """Whether something that is not followed may have entered a mesh."""
+    return bool(run.entered_others) or any(ENTERS.search(text) for text in texts_beside(spec.module, run.resolver))
 
 
 # Functions
@@ -221,7 +287,11 @@ def _jit(run: Run, made: Made, given: Given, node: ast.expr | None, frame: Frame
             passed = plural(len(given.positional), "argument")
             run.note(node, frame.module, f"in_shardings has {len(shardings)} entries for {passed}")
         _each(run, shardings, tuple(given.positional), "in_shardings: an argument")
-    result = run.call(made.function, given, node, frame)
+    run.compiling += 1
+    try:
+        result = run.call(made.function, given, node, frame)
+    finally:
+        run.compiling -= 1
     if options.get("out_shardings") is not None:
         _each(run, options["out_shardings"], result, "out_shardings: a result")
     return result
@@ -242,6 +312,10 @@ def _shard_map(run: Run, made: Made, given: Given, node: ast.expr | None, frame:
     def block(spec: Thing, leaf: Thing) -> Thing:
         _checked(run, Sharding(mesh, spec) if isinstance(spec, Spec) else spec, leaf, "in_specs: an argument")
         array = array_of(leaf)
+        split = splits.of_spec(spec, mesh, len(array.dims)) if array is not None and isinstance(spec, Spec) else None
+        if array is not None and None not in (split, array.split) and split != array.split:
+            told = f"in_specs: the array on an Explicit mesh is split as {splits.written(array.split or ())} already"
+            run.note(spec.node, spec.module, told)
         return UNKNOWN if array is None or not isinstance(spec, Spec) else _block(array, spec, mesh, _divided)
 
     def whole(spec: Thing, leaf: Thing) -> Thing:

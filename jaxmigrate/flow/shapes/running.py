@@ -21,6 +21,8 @@ class Run(Protocol):
         axes: How many devices there are along each axis that a map has bound.
         simulated: How many devices the program says that it simulates, None where it does not.
         checked: The axes that shard_maps have bound in which JAX checks what varies.
+        compiling: How many calls of what jit made stand around.
+        entered_others: How many context managers stand around that may enter a mesh as `with mesh:` does.
         first_meshes: The mesh that each map without one was first called with, by the map's identity.
     """
 
@@ -30,6 +32,8 @@ class Run(Protocol):
     axes: dict[str, Dim]
     simulated: Dim
     checked: frozenset[str]
+    compiling: int
+    entered_others: int
     first_meshes: dict[int, tuple[Thing, Mesh]]
 
     def run(self, statements: Sequence[ast.stmt], frame: Frame) -> bool:

@@ -27,18 +27,23 @@ UNKNOWN = Unknown()
 
 
 class Array(NamedTuple):
-    """An array, or a number that is known only when the program runs; None for a length that is not known."""
+    """An array, or a number that is known only when the program runs; None for a length that is not known.
+
+    `split`: the axes that each dimension is split over, where that is part of its type: of an Explicit mesh.
+    """
 
     dims: Dims
+    split: tuple[tuple[str, ...], ...] | None = None
 
 
 SCALAR = Array(())
 
 
 class Mesh(NamedTuple):
-    """A mesh: the number of devices along each axis."""
+    """A mesh: the number of devices along each axis, and of which type all axes are, "" where that is not known."""
 
     sizes: Mapping[str, Dim]
+    type: str = ""
 
 
 class Spec(NamedTuple):
