@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from functools import partial
 
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.readings import DeviceMap, innermost
 from jaxmigrate.flow.shard_gradients import ARRAYS, is_split
-from jaxmigrate.program.collectives import VMAP
+from jaxmigrate.program.collectives import PMAPS, VMAP
 from jaxmigrate.program.functions import returned_by
+from jaxmigrate.program.library import last_names
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.passing import passed_by
 from jaxmigrate.program.resolve import Resolver
@@ -23,15 +25,42 @@ from jaxmigrate.program.values import Application, Class, External, Function
 
 TRAINED = re.compile("state|param|weight|theta|model|learner|agent|member|^w$|^w_|net", re.IGNORECASE)
 INITIALISES = re.compile("init|create|make|new|build")
+REPLICATING = last_names("replicates")
 KEEPING = frozenset({"replace", "create", "device_put", "device_put_sharded"})
 DEEPEST = 5
 
 
 def trains_own_models(found: DeviceMap, facts: Facts) -> bool:
     """Whether some call gives a map a state that is put together of several, one for each device."""
-    names = found.parameters()
-    given = ((names[number], one, module) for one, module, number in facts.given_to(found) if number < len(names))
-    return any(TRAINED.search(name) and _are_several(one, module, facts.resolver, 0) for name, one, module in given)
+    names, resolver = found.parameters(), facts.resolver
+    given = [(one, module) for one, module, n in facts.given_to(found) if n < len(names) and TRAINED.search(names[n])]
+    if any(_are_several(one, module, resolver, 0) for one, module in given):
+        return True
+    apart = any(
+        _starts_apart(made, module, resolver) for one, module in given for made in _calls(one, module, resolver)
+    )
+    return apart and any(last_name(c.func) in REPLICATING for one, m in given for c in _calls(one, m, resolver))
+
+
+def _calls(node: ast.expr, module: Module, resolver: Resolver) -> Iterator[ast.Call]:
+    """The calls that give what a name holds."""
+    bindings = resolver.bindings_at(node, module) if isinstance(node, ast.Name) else []
+    for one in bindings:
+        if one.kind == "assign" and not one.path and isinstance(one.value, ast.Call):
+            yield one.value
+
+
+def _starts_apart(call: ast.Call, module: Module, resolver: Resolver) -> bool:
+    """Whether a mapped function makes a state on each device, by a key of its own.
+
+    A program that replicates the other states of a step means that.
+    """
+    made = resolver.value(call.func, module)
+    mapped = isinstance(made, Application) and isinstance(made.callee, External) and made.callee.name in PMAPS
+    if not mapped or INITIALISES.search(last_name(call.func)) is None:
+        return False
+    keys = [one.func for given in call.args for one in _calls(given, module, resolver)]
+    return any(last_name(one) == "split" for one in keys)
 
 
 def _are_several(node: ast.expr, module: Module, resolver: Resolver, depth: int) -> bool:
