@@ -93,7 +93,15 @@ def requirements(root: Path) -> Iterator[Requirement]:
 
 
 def _files(root: Path, patterns: Iterable[str]) -> list[str]:
-    return sorted({path.relative_to(root).as_posix() for pattern in patterns for path in root.glob(pattern)})
+    found = {path.relative_to(root) for pattern in patterns for path in root.glob(pattern)}
+    return sorted(path.as_posix() for path in found if not any(map(_is_of_others, path.parts[:-1])))
+
+
+def _is_of_others(folder: str) -> bool:
+    """Whether a folder is none of the project's own: an environment, what was fetched, what a tool keeps."""
+    return folder in ("venv", "env", "node_modules", "site-packages") or (
+        folder.startswith(".") and folder not in (".github", ".devcontainer")
+    )
 
 
 def _locked(root: Path, name: str, command: str) -> Iterator[str]:

@@ -213,10 +213,12 @@ def test_what_does_not_run_beside_it_is_raised_too(
         ("requirements.txt", "jax==0.6.2\nflax==0.10.2\nflax>=0.5\noptax\nnumpy==1.26.4\noptax==0.1.5\nchex!=0.1.5\n"),
         ("run.sh", 'echo jax==0.4.1\npip install jax "jax>=0.4"\nbash -c "pip list"\n'),
         ("README.md", "Written for jax==0.4.1.\n"),
+        (".venv/bin/a.sh", "pip install jax==0.4.1\n"),
         ("pyproject.toml", '[project]\nrequires-python = ">=3.11"\n'),
     ],
 )
 def test_what_runs_beside_it_stays(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / name).write_text(text)
     assert raise_requirements(tmp_path, [str(tmp_path)], (), None, writes=True) == Raised([], [], [])
 
@@ -240,3 +242,13 @@ def test_what_is_raised_and_what_stays_is_told(tmp_path: Path, monkeypatch: pyte
         "run.sh:1 asks for flax==0.6.8, which rewritten code cannot run with; what runs: flax 0.10.0",
         "poetry.lock has jax 0.4.8, but rewritten code needs 0.6.1 or newer: run `poetry lock`",
     ]
+
+
+def test_frozen_requirements_are_told(tmp_path: Path) -> None:
+    others = "".join(f"package-{number}==1.{number}\n" for number in range(20))
+    (tmp_path / "requirements.txt").write_text(f"jax==0.4.8\n{others}")
+    (tmp_path / "requirements-few.txt").write_text("jax==0.4.8\nfoo==1.0\n")
+    raised = raise_requirements(tmp_path, [str(tmp_path)], (), None, writes=True)
+    assert len(raised.files) == 2
+    assert len(raised.left) == 1
+    assert raised.left[0].startswith("requirements.txt still fixes the releases of 20 packages")

@@ -22,6 +22,10 @@ _OF_CUDA = re.compile(r"cuda\d")
 _OLD_EXTRA = re.compile(r"cuda(?:1[01]\w*|12_\w+)$")  # of jax[cuda11_pip], which newer releases do not have
 
 
+_PINNED = re.compile(r"^\s*(?:-\s+)?[\w.-]+(?:\[[^\]]*\])?\s*={1,2}\s*\d", re.MULTILINE)
+FROZEN = 16  # so many packages of one release each are what `pip freeze` writes, of those that need one another too
+
+
 class Raised(NamedTuple):
     """The files that change, what could not be written, and what is left to the user, in words."""
 
@@ -53,6 +57,7 @@ def raise_requirements(
     oldest = max(OLDEST, target or OLDEST)
     files, errors = list[FixedFile](), list[SourceError]()
     done: set[str] = set()
+    frozen = list[str]()
     for name in dict.fromkeys(one.file for one in wanted):
         path = root / name
         here = [one for one in wanted if one.file == name]
@@ -71,8 +76,19 @@ def raise_requirements(
             errors.append(error)
             continue
         done.add(name)
+        frozen += _frozen(name, after)
         files.append(_file(source, after, here, oldest, writes=writes))
-    return Raised(files, errors, [*pins(root, done)])
+    return Raised(files, errors, [*frozen, *pins(root, done)])
+
+
+def _frozen(name: str, text: str) -> Iterator[str]:
+    """That a file fixes what the libraries need which were raised."""
+    fixed = len(_PINNED.findall(text)) if name.endswith((".txt", ".in", ".yml", ".yaml")) else 0
+    if fixed >= FROZEN:
+        yield (
+            f"{name} still fixes the releases of {fixed} packages, which may not go with what was raised: "
+            "install without them and freeze anew"
+        )
 
 
 def _is_in(path: Path, folders: Sequence[Path]) -> bool:
