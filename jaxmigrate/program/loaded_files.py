@@ -15,7 +15,7 @@ Names = frozenset[str] | None  # None: any of them
 Tail = tuple[str, ...]  # the last parts of a path
 RUNS = re.compile(
     r"\b(?:exec|execfile|run_path|run_module|runsource|runcode|module_from_spec|load_module|load_source|exec_module"
-    r"|import_module|__import__|resolve_name)\b"
+    r"|import_module|__import__|resolve_name)\b|\bget_ipython\([\"']"
 )
 TABLES = {"run_path": "path_name", "run_module": "mod_name"}  # what gives the variables of a module, as a dictionary
 PUT_IN = {"exec": 1, "execfile": 1, "exec_module": 0, "runsource": None, "runcode": None}  # and what puts them in one
@@ -23,6 +23,8 @@ GIVING = frozenset({"load_module", "load_source", "module_from_spec"})  # what g
 SPECS = {"spec_from_file_location": 1, "SourceFileLoader": 1, "load_source": 1, "find_spec": 0}
 MODULES = frozenset({"find_spec", "run_module"})  # what takes the dotted name of a module
 IMPORTS = ("import_module", "__import__", "resolve_name")  # and gives it
+MAGIC = "get_ipython"  # what a notebook's lines are read as that are no Python; `%run train.py` says the path
+WHOLE = ("globals", "locals", "vars", "eval", "exec", "getattr")  # what reaches variables by other ways
 OPENS = frozenset({"open", "Path", "PurePath", "PosixPath", "str", "fspath", "abspath", "realpath", "normpath"}) | {
     "expanduser",
     "compile",
@@ -83,6 +85,10 @@ class _Loads:
         for word, place in PUT_IN.items():
             for node in self._named(word):
                 yield from self._put_in(node, word, place, tails)
+        for node in self._named(MAGIC):
+            call = self._called(node)
+            if call is not None and call.args and isinstance(call.args[0], ast.Constant):
+                yield Load(self._tails(call.args[0]), self._named_anywhere(), in_variable=True)
         for word in IMPORTS:
             for node in self._named(word):
                 if (load := self._imported(node, word)) is not None:
@@ -200,6 +206,16 @@ class _Loads:
                     keys = (one.keys for one in call.args if isinstance(one, ast.Dict))
                     found |= {text for one in keys for key in one for text in _constant(key) or ()}
         return frozenset(found)
+
+    def _named_anywhere(self) -> Names:
+        """All that a notebook names, but for what its lines that are no Python may."""
+        parents = self.table.parents
+        whole = [node for word in WHOLE for node in self.table.named.get(word, ())]
+        lines = set(self._named(MAGIC))
+        calls = (parents.get(parents.get(node, node)) for node in whole)
+        if any(not (isinstance(call, ast.Call) and call.func in lines) for call in calls):
+            return None
+        return frozenset(self.module.mentions)
 
     def _is_seen(self) -> bool:
         """Whether code of the module reaches its variables by other ways than their names."""

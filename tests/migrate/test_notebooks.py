@@ -248,3 +248,32 @@ def test_imports_of_later_cells_are_of_no_help_above(folder: Path) -> None:
     assert cells[0] == "import jax\nfrom jax.sharding import Mesh as _Mesh, PartitionSpec"
     assert "return _Mesh(jax.devices()" in cells[2]
     assert cells[3] == "from jax.sharding import Mesh, PartitionSpec as P\nMesh"
+
+
+SCRIPT = """import jax
+import jax.numpy as jnp
+from flax import jax_utils
+
+p_step = jax.pmap(lambda w: w - jax.lax.pmean(w / 3, 'i'), axis_name='i')
+state = p_step(jax_utils.replicate(jnp.ones(3)))
+print(jax_utils.unreplicate(state))
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "shown", "is_global"),
+    [
+        ("%run script.py", "state[3]", False),
+        ("%run -i ./script.py --steps 2", "state[3]", False),
+        ("%run script.py", "other[3]", True),
+        ("%run other.py", "state[3]", True),
+    ],
+)
+def test_what_a_notebook_uses_of_a_script_that_it_runs_stays(
+    folder: Path, line: str, shown: str, is_global: bool
+) -> None:
+    (folder / "script.py").write_text(SCRIPT)
+    (folder / "use.ipynb").write_text(book(line, shown))
+    main(["fix", "."])
+    assert ("out_specs=P()" in (folder / "script.py").read_text()) == is_global
+    assert sources(folder / "use.ipynb")[-2:] == [line, shown]

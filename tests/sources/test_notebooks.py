@@ -84,7 +84,9 @@ class TestMagics:
             ("%timeit f(", "get_ipython()"),
             ("/f x", "get_ipython()"),
             ("%R -i x", "get_ipython(globals())"),
-            ("%run other.py {x}", "get_ipython(x, globals())"),
+            ("%run other.py {x}", "get_ipython('other.py', x, globals())"),
+            ("%run -i lib/other.py", "get_ipython('lib/other.py', globals())"),
+            ("%run {x}.py", "get_ipython(x, globals())"),
             ("x = %store -r y", "x = get_ipython(globals())"),
         ],
     )

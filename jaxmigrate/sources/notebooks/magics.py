@@ -59,6 +59,7 @@ _NO_EXPRESSION = re.compile(
     r"[ \t]|(?:async|class|def|del|for|from|global|if|import|pass|raise|return|try|while|with)\b"
     r"|[A-Za-z_][\w.]*(?:[ \t]*,[ \t]*[A-Za-z_][\w.]*)*[ \t]*[-+*/]?=(?!=)"
 )
+_RUN_FILE = re.compile(r"%run[ \t]+(?:-\w+[ \t]+)*[\"']?([^\s\"'{}$]+\.(?:py|ipynb))\b")
 _CAPTURE = re.compile(r"%%capture\b(?:\s+--?[\w-]+)*\s+([A-Za-z_]\w*)\s*$")
 
 
@@ -263,10 +264,12 @@ class _Masker:
 def _opaque(text: str) -> str:
     """A call that nobody knows, of the values that IPython puts into a magic or shell line.
 
-    A magic that is not known may do anything to any variable.
+    A magic that is not known may do anything to any variable. The file that `%run` runs is given by its path.
     """
     names = [one or other for one, other in _INTERPOLATED.findall(text)]
-    given = dict.fromkeys(name for name in names if _parses(name, "eval"))
+    run = _RUN_FILE.match(text.lstrip())
+    given = dict.fromkeys([repr(run[1])] if run is not None else [])
+    given |= dict.fromkeys(name for name in names if _parses(name, "eval"))
     if not _is_aloof(text.lstrip()):
         given["globals()"] = None
     return f"get_ipython({', '.join(given)})"
