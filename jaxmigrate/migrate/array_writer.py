@@ -90,6 +90,8 @@ class ArrayWriter:
 
     def write(self, choice: OpChoice) -> Iterator[Operation]:
         """What becomes of an operation; of stacked arrays it is kept as it is, but for those over all processes."""
+        if choice.written:
+            self.shared.note_values(written=True)
         if choice.op.kind == "first" and choice.op.form == WITHIN:
             yield from self._within_first(choice)
             return
@@ -236,6 +238,7 @@ class ArrayWriter:
             replicate = one if op.form == "fetched" or one == "{}" else self._on_leaves(one, "{}")
         else:
             self.keeps_weak(op)
+            self.shared.note_values(numbers=True)
             replicate = self.placed("{}", "$P()", choice.axis)
         if isinstance(op.operand, ast.Tuple):
             texts = [self.module.segment(part) for part in op.operand.elts]
@@ -276,6 +279,7 @@ class ArrayWriter:
     def _around_name(self, choice: OpChoice, name: str) -> str:
         if choice.op.kind == "replicate":
             self.keeps_weak(choice.op)
+            self.shared.note_values(numbers=True)
             return self.placed(name, "$P()", choice.axis)
         if choice.op.form == "fetched":
             return name if choice.aligned else f"{self._jax}.device_get({name})"
@@ -308,6 +312,8 @@ class ArrayWriter:
         before, after = self._typed(choice.op)
         if self.keeps_weak(choice.op):
             before, after = f"{self._jax}.tree.map({self.names.of('jax.numpy')}.asarray, ", ")"
+        elif not self._holds_arrays(choice.op):
+            self.shared.note_values(numbers=True)
         return self._code(self.placed(f"{before}$x{after}", "$P()", choice.axis), x=operand)
 
     def _global(self, choice: OpChoice) -> Iterator[Operation]:  # noqa: C901 - one case a kind
@@ -485,6 +491,12 @@ class ArrayWriter:
     def _stacked(self, choice: OpChoice) -> str:
         self.shared.note(choice.axis)
         return f"{self.shared.name('stack')}($x)"
+
+    def _holds_arrays(self, op: Op) -> bool:
+        """Whether what an operation replicates is certainly an array, and no tree that numbers of Python may be in."""
+        idioms = Idioms(self.resolver)
+        known = idioms.makes_array(op.operand, self.module) or idioms.is_array(op.operand, self.module)
+        return "." in op.form or known
 
     def keeps_weak(self, op: Op) -> bool:
         """Whether an operand has to be made an array first, so that Python's numbers in it keep their weak dtypes."""

@@ -113,6 +113,7 @@ def _methods(entries: Sequence[Entry], choices: Sequence[OpChoice], arrays: Arra
     yield "    super().restore_from_snapshot(snapshot_state)"
     spec = arrays.names.of("jax.sharding.PartitionSpec")
     weak = arrays.keeps_weak(choices[0].op)
+    arrays.shared.note_values(numbers=not weak)
     for entry in entries:
         name = f"self.{entry.name}"
         tree = f"{jax}.tree.map({arrays.names.of('jax.numpy')}.asarray, {name})" if weak else name

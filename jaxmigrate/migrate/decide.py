@@ -44,7 +44,8 @@ OTHER_PROCESSES = re.compile(
     r"\b(split_for_jax_process|distributed\.initialize|host_local_array_to_global_array|mpi4py|mpi4jax|SLURM_PROCID)\b"
 )
 RAISES_AS_SEVERAL = re.compile(
-    r"^\s*(if\s+[\w.]*(process|host)_count\(\)\s*(>|!=)\s*1\s*:\s*raise\b|assert\s+[\w.]*(process|host)_count\(\)\s*==\s*1\b)",
+    r"^\s*(if\s+([\w.]*(process|host)_count\(\)\s*(>|!=)\s*1|[\w.]*local_device_count\(\)\s*(<|!=)\s*[\w.]*device_count\(\))"
+    r"\s*:\s*raise\b|assert\s+[\w.]*(process|host)_count\(\)\s*==\s*1\b)",
     re.MULTILINE,
 )
 READS_WRAPPED = re.compile(r"""\.\s*__wrapped__\b|["']\w*wrapped__["']""")
@@ -57,6 +58,9 @@ SETS_WRAPPED = re.compile(r"\s*(?:#|[\w.]+\.__wrapped__\s*=[^=])")
 ORDERED = re.compile(  # what gives devices their places, also by a library's function
     r"\b(axis_index\w*|all_gather\w*|all_to_all|ppermute|pshuffle|pswapaxes|psum_scatter|reduce_scatter"
     r"|bind_rng_to_host_device|process_allgather|kfac_jax|axis_context)\b"
+)
+DONATES = re.compile(  # what takes the buffers of arrays from whoever holds them
+    r"^[^#\n]*(donat|\.delete\(\)|\bkfac)", re.MULTILINE
 )
 
 
@@ -99,6 +103,7 @@ class Surroundings:
     `guarded`: it asks which process it is, so that some code may run on one of them only. `several`: a file
     says that it runs as several. `ordered`: it may ask for the places of devices, or bring things in their order.
     `lower`, `wrapped`: it reads attributes of those names. `words`: the keywords of pmap that it mentions anywhere.
+    `donates`: it may give up the buffers of arrays.
     """
 
     processes: bool
@@ -108,6 +113,7 @@ class Surroundings:
     lower: bool
     wrapped: bool
     words: frozenset[str]
+    donates: bool
 
 
 def runs_as_several(text: str) -> bool:
@@ -138,12 +144,13 @@ def surroundings(texts: Sequence[str]) -> Surroundings:
         lower=any(LOWER_CALL.search(text) for text in texts),
         wrapped=any(map(reads_wrapped, texts)),
         words=frozenset(w for w in KEYWORDS if _is_passed(w, texts)),
+        donates=any(DONATES.search(text) for text in texts),
     )
 
 
 def _is_one_process(texts: Sequence[str]) -> bool:
     """Whether the only files that ask for processes raise where there are several."""
-    asking = [text for text in texts if runs_as_several(text)]
+    asking = [text for text in texts if runs_as_several(text)] or [t for t in texts if PROCESS_WORDS.search(t)]
     return bool(asking) and all(RAISES_AS_SEVERAL.search(text) for text in asking)
 
 

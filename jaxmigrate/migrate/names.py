@@ -78,7 +78,7 @@ class FileNames:
 
     def _qualified(self, dotted: str) -> str | None:
         """`jax.numpy` and `functools.partial` where their packages are imported."""
-        if dotted == "jax.numpy":
+        if dotted == "jax.numpy" and self.module.text:
             return f"{self.of('jax')}.numpy"
         if dotted == "functools.partial" or dotted.startswith("functools."):
             owner = self._bound("functools")

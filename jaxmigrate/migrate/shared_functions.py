@@ -80,19 +80,19 @@ def _mesh_of(names: FileNames, wanted: Wanted) -> Iterator[str]:
 
 
 def _shard(names: FileNames, wanted: Wanted) -> Iterator[str]:
-    """Copies, since `device_put` may alias its operand, which a later donation would delete."""
-    jax, numpy, jnp = names.of("jax"), names.of("numpy"), names.of("jax.numpy")
+    """Copies arrays where a step may donate them: `device_put` may alias its operand, which that would delete.
+
+    It may alias NumPy's memory as well, which no donation changes, but the program may. Python's numbers get a dtype.
+    """
+    jax, numpy = names.of("jax"), names.of("numpy") if wanted.converts else ""
+    array = f"{numpy}.{'array' if wanted.written else 'asarray'}(x)"
     mesh = "get_mesh(*spec)" if wanted.others(wanted.placed_axes) else "get_mesh()"
     yield "def shard(tree, spec):"
-    yield '    """Copies this process\'s arrays to the mesh, split or replicated by spec."""'
-    sharding = f"{names.of('jax.sharding.NamedSharding')}({mesh}, spec)"
-    copied = f"{jnp}.copy(x) if isinstance(x, {jax}.Array) else {numpy}.array(x)"
-    if not (wanted.unlike or wanted.weakly):
-        partial = names.of("functools.partial")
-        yield f"    put = {partial}({jax}.make_array_from_process_local_data, {sharding})"
-        yield f"    return {jax}.tree.map(lambda x: put({copied}), tree)"
+    yield '    """Puts this process\'s arrays on the mesh, split or replicated by spec."""'
+    yield f"    sharding = {names.of('jax.sharding.NamedSharding')}({mesh}, spec)"
+    if not (wanted.unlike or wanted.weakly or wanted.converts):
+        yield f"    return {jax}.tree.map(lambda x: {jax}.make_array_from_process_local_data(sharding, x), tree)"
         return
-    yield f"    sharding = {sharding}"
     yield ""
     yield "    def put(x):"
     if wanted.weakly:
@@ -101,7 +101,11 @@ def _shard(names: FileNames, wanted: Wanted) -> Iterator[str]:
     if wanted.unlike:
         yield f"        if isinstance(x, {jax}.Array) and x.is_fully_replicated:"
         yield "            x = x.addressable_data(0)  # the first device's, where theirs differ"
-    yield f"        x = {copied}"
+    if wanted.donates:
+        yield "        # a copy, as a donated buffer would be the caller's own"
+        yield f"        x = {names.of('jax.numpy')}.copy(x) if isinstance(x, {jax}.Array) else {array}"
+    elif wanted.converts:
+        yield f"        x = x if isinstance(x, {jax}.Array) else {array}"
     yield f"        return {jax}.make_array_from_process_local_data(sharding, x)"
     yield ""
     yield f"    return {jax}.tree.map(put, tree)"

@@ -38,8 +38,9 @@ HEAD = '"""The mesh of this program, and how its maps use it."""'
 FLAGS = (
     *("any_axis", "keywords", "with_scalars", "with_in_specs", "with_out_specs", "with_mesh", "without_mesh"),
     *("with_static", "with_axes", "with_replicated", "with_lower", "over_all", "per_device", "block_keywords"),
-    *("put_specs", "put_keywords", "local_static", "no_in_specs", "no_out_specs"),
+    *("put_specs", "put_keywords", "local_static", "no_in_specs", "no_out_specs", "numbers", "written", "with_local"),
 )
+BY_ROWS = frozenset({"global_rows", "local_rows", "host_local", "mesh_of", "on_mesh", "on_rows", "map_stacked"})
 FEW = 2  # maps whose meshes are written out where they stand
 
 
@@ -75,6 +76,10 @@ class Wanted:
     beside: set[ast.expr] = field(default_factory=set)  # maps whose functions may have one beside them instead
     weak: set[bool] = field(default_factory=set)  # whether Python's numbers keep their weak dtypes, as in jaxline
     unlike: bool = False  # an array may lie on all devices with unlike copies
+    donates: bool = False  # some code may give up the buffers of arrays
+    numbers: bool = False  # Python's numbers may be replicated
+    with_local: bool = False  # some map is over the devices of its process, of the mesh of all
+    written: bool = False  # the program writes in place into what shard is given
     processes: bool = False
     ordered: bool = False  # something depends on the order of devices
     own: bool = False  # where it does, all arrays of a process lie on its devices
@@ -93,10 +98,12 @@ class Wanted:
     def by_process(self) -> bool:
         """Whether the devices of meshes come one process after another, as pmap's do.
 
-        So it is where the program runs as several processes, and where it may, if arrays lie over all of them and
-        something asks for the places of devices.
+        So it is where something asks for the places of devices, or for the rows of a process, in a program that runs as
+        several, or that may and lays arrays over all of them. Arrays that each process lays out itself lie on its own
+        devices in any order of the mesh.
         """
-        return self.several or (self.ordered and self.processes and "shard" in self.all_names)
+        by_rows = self.with_local or bool(self.rows) or not self.all_names.isdisjoint(BY_ROWS)
+        return (self.ordered or by_rows) and (self.several or (self.processes and "shard" in self.all_names))
 
     @property
     def gives_meshes(self) -> bool:
@@ -107,6 +114,11 @@ class Wanted:
     def weakly(self) -> bool:
         """Whether Python's numbers keep their weak dtypes wherever arrays are replicated."""
         return self.weak == {True}
+
+    @property
+    def converts(self) -> bool:
+        """Whether what shard is given has to be made an array, or copied, before it is laid out."""
+        return self.donates or self.written or (self.numbers and not self.weakly)
 
     @property
     def one_axis(self) -> str | None:
@@ -202,6 +214,7 @@ class Shared:
             self._wanted.meshes += 1
             self._wanted.users.add(self._module)
             self._wanted.over_all |= not plan.own_devices
+            self._wanted.with_local |= plan.own_devices
             return "mesh"
         if not self.has_get_mesh:
             return self._wanted.mesh_text(self._names, "$axis", own=plan.own_devices)
@@ -234,6 +247,11 @@ class Shared:
             self._wanted.axes[axis] += 1
             if placed:
                 self._wanted.placed_axes.add(axis)
+
+    def note_values(self, *, numbers: bool = False, written: bool = False) -> None:
+        """Says of what shard is given whether Python's numbers may be in it, and whether something writes into it."""
+        self._wanted.numbers |= numbers
+        self._wanted.written |= written
 
     def is_other(self, axis: str) -> bool:
         """Whether an axis, empty where it is not known, has to be named where a mesh is made."""
@@ -389,9 +407,12 @@ def serves(text: str, wanted: Wanted) -> bool:
 
 def _lies_so(text: str, kinds: Collection[str], wanted: Wanted) -> bool:
     """Whether the meshes of such a module have the devices that are wanted, in their order."""
-    every = all_devices("jax", processes=wanted.by_process)
-    own = wanted.devices("jax", own=True) if wanted.are_own else every
+    own = wanted.devices("jax", own=wanted.are_own)
+    by_process = all_devices("jax", processes=True)  # which does for any order
     first = wanted.first("jax")
-    made = {"get_mesh": f"return Mesh({own}, ", "mesh_of": f"return Mesh({first}[:rows]"}
+    made = {
+        "get_mesh": [f"return Mesh({devices}, " for devices in (own, *([] if wanted.are_own else [by_process]))],
+        "mesh_of": [f"return Mesh({first}[:rows]"],
+    }
     one_line = "".join(text.split())
-    return all("".join(made[kind].split()) in one_line for kind in made if kind in kinds)
+    return all(any("".join(one.split()) in one_line for one in made[kind]) for kind in made if kind in kinds)

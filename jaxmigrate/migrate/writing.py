@@ -166,6 +166,7 @@ class ProjectWriter:
             ordered=around.ordered,
             several=around.several,
             unlike=self.maps.program.unlike,
+            donates=around.donates,
             default_axis=self.maps.default_axis,
             own=self.maps.program.own_devices,
             some=self.maps.program.some,

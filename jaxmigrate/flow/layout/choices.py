@@ -150,7 +150,7 @@ class OpChoice:
     What is stacked lies over all processes. `fields` of it stay stacked, of which `aligned` do so; `method` copies the
     object with other fields, and `rest` are these where all are known. `for_all`: a map takes it, on all devices.
     `lent`: maps alone take it, and none is donated the array before they have.
-    `site`: it belongs to a call of that map.
+    `site`: it belongs to a call of that map. `written`: the program writes in place into what it is given.
     """
 
     op: Op
@@ -164,6 +164,7 @@ class OpChoice:
     for_all: bool = False
     lent: bool = False
     site: ast.expr | None = None
+    written: bool = False
 
 
 @dataclass

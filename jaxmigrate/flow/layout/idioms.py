@@ -192,6 +192,13 @@ class Idioms:
         made = [v.callee for v in values if isinstance(v, Application) and _is_creation(v.callee)]
         return bool(values) and len(made) == len(values) and all(map(_is_strong, made))
 
+    def makes_jax_array(self, node: ast.expr, module: Module) -> bool:
+        """Whether an expression certainly gives one array of JAX's, which nothing can write into."""
+        values = self.resolver.values(node, module)
+        made = [v.callee for v in values if isinstance(v, Application) and isinstance(v.callee, External)]
+        of_jax = [one for one in made if _is_creation(one) and one.name.startswith("jax.")]
+        return bool(values) and len(of_jax) == len(values)
+
     # Expressions on one array
 
     def of_array(self, node: ast.expr, module: Module) -> Idiom | None:

@@ -11,6 +11,7 @@ from typing import cast
 from jaxmigrate.flow.layout import advice, foreign_bases, mapped_bodies, results
 from jaxmigrate.flow.layout.aligned import aligned, marked
 from jaxmigrate.flow.layout.barriers import barriers
+from jaxmigrate.flow.layout.buffers import is_written
 from jaxmigrate.flow.layout.choices import (
     Choice,
     Layouts,
@@ -30,6 +31,8 @@ from jaxmigrate.flow.layout.values import Blocker, Group, Nothing, Tup, told
 from jaxmigrate.flow.layout.whole_arguments import WholeArguments
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.trust import Assumption
+
+TAKES = frozenset({"first", "inner", "merge", "metrics", "size", "taken", "type", "whole"})  # which lay out nothing
 
 
 class Solution(Solver):
@@ -76,7 +79,14 @@ class Solution(Solver):
         for_all = op.kind == "first" and op.node in self._given_whole
         lent = op.kind == "first" and layout == "replicated" and self._whole.is_one(op.node, op.module)
         donated, axis = self._is_donated(root), self._axis_for(root)
-        return OpChoice(op, layout, axis, donated, fields, method, rest, own, for_all, lent)
+        written = self._is_written(op)
+        return OpChoice(op, layout, axis, donated, fields, method, rest, own, for_all, lent, written=written)
+
+    def _is_written(self, op: Op) -> bool:
+        """Whether the program writes in place into what an operation lays out; no array of JAX's can be written."""
+        if op.kind in TAKES or not isinstance(op.operand, ast.expr):
+            return False
+        return not self.it.idioms.makes_jax_array(op.operand, op.module) and is_written(self.it, op.operand, op.module)
 
     @functools.cached_property
     def _whole(self) -> WholeArguments:
