@@ -110,8 +110,11 @@ def test_copies_are_made_where_something_reaches_the_original(more: str, put: st
     assert put in " ".join(after.split()), after
 
 
-@pytest.mark.parametrize(("collective", "is_ordered"), [("psum((w * x).sum(), 'i')", False), ("psum(w.sum() * jax.lax.axis_index('i'), 'i')", True)])
-def test_the_mesh_has_the_order_of_processes_where_a_map_asks_for_places(collective: str, is_ordered: bool) -> None:
+PLACES = {"psum((w * x).sum(), 'i')": False, "psum(w.sum() * jax.lax.axis_index('i'), 'i')": True}
+
+
+@pytest.mark.parametrize(("collective", "is_ordered"), PLACES.items())
+def test_meshes_have_the_order_of_processes_where_a_map_asks_for_places(collective: str, is_ordered: bool) -> None:
     program = ARRAYS.format(collective=collective, more="if jax.process_index() == 0:\n    print(w)")
     after = fix_files({"main.py": program}, "auto")["main.py"]
     assert ("process by process" in after) is is_ordered
