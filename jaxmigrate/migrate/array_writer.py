@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -119,6 +119,16 @@ class ArrayWriter:
             state = self.module.segment(choice.op.operand)
             made = self._fetched(choice, f"$whole{self._copied(choice, state, fields)}")
             yield Replace(choice.op.node, self._code(made, whole=whole))
+
+    def write_put_keys(self, axis: str, replaced: Container[ast.expr]) -> Iterator[Operation]:
+        """Keys that are split and put on all devices, a row each, by the function that lays out all else."""
+        idioms = Idioms(self.resolver)
+        for call in self.module.table.calls if "device_put_sharded" in self.module.text else ():
+            match call.args:
+                case [ast.Call(args=[keys], keywords=[]) as rows, _] if call not in replaced:
+                    listed = idioms.external(rows.func, self.module) in ("builtins.list", "builtins.tuple")
+                    if listed and idioms.makes_jax_array(keys, self.module) and idioms.puts_slices(call, self.module):
+                        yield Replace(call, self._code(self.placed("$x", "$P($axis)", axis), x=keys))
 
     # an object some of whose fields stay as they are
 

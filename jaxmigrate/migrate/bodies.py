@@ -8,6 +8,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 
 from jaxmigrate.flow.layout.model import Keys, Place
+from jaxmigrate.migrate.given_arrays import given_arrays
 from jaxmigrate.migrate.maps import OF_KEYS, Array, MapPlan, folded
 from jaxmigrate.migrate.names import NAMING, names_in
 from jaxmigrate.migrate.one_array import Returned, array_parameters
@@ -84,7 +85,10 @@ class Body:
         self.fields = fields  # of objects, those that are one array each
         self.words = words
         traced = traced_names(plan, function)
-        self.used = array_parameters(function, resolver, traced).difference(keys)  # as if they were one array each
+        given, places = given_arrays(plan.site, resolver), plan.names or function.passed_names()
+        one_each = {name for i, name in enumerate(places) if i in given or name in given}
+        used = array_parameters(function, resolver, traced) | one_each
+        self.used = used.difference(keys)  # as if they were one array each
         self.arrays = {*arrays, *keys, *self.used}  # the parameters that are one array each
         self.keys = self.arrays.difference(arrays)  # of these, what goes along with others that lose an axis
         self.function = function

@@ -109,7 +109,7 @@ class MapParts:
         nothing = isinstance(plan.donated, ast.Tuple | ast.List) and not plan.donated.elts
         if plan.donated is not None and not nothing:
             found += ", donate_argnums=$donated"
-            parts["donated"] = plan.donated
+            parts["donated"] = _of_numbers(plan.donated)
         return found, parts
 
     def _shardings(self, plan: MapPlan) -> str:
@@ -349,3 +349,11 @@ def _by_name(plan: MapPlan, fun: str | Part) -> str | Part:
     given = ", ".join(f"{name}={name}" if name in plan.by_name else name for name in plan.names)
     called = "$fun" if isinstance(fun, str | ast.Name | ast.Attribute) else "($fun)"
     return code(f"lambda {', '.join(plan.names)}: {called}({given})", fun=fun)
+
+
+def _of_numbers(places: str | ast.expr) -> str | ast.expr:
+    """Argument numbers; a tuple in one line without the comma at its end, which asks for a line for each."""
+    alone = isinstance(places, ast.Tuple) and places.lineno == places.end_lineno and len(places.elts) > 1
+    if alone and isinstance(places, ast.Tuple) and all(isinstance(one, ast.Constant) for one in places.elts):
+        return ast.unparse(places)
+    return places

@@ -57,16 +57,21 @@ class MapPlaces:
         return value is plan.site.node or (isinstance(value, ast.Call) and value.func is plan.site.node)
 
     def stem(self, plan: MapPlan) -> str:
-        """What a map is about: the name that it gets, or the one of the mapped function."""
+        """What a map is about: the name that it gets, or the one of the mapped function where it has none itself."""
         statement = self.module.table.statement_of(plan.site.node)
+        above = self.module.table.parents.get(plan.site.node)
         target = statement.targets[0] if isinstance(statement, ast.Assign) else None
-        found = target.id if isinstance(target, ast.Name) else target.attr if isinstance(target, ast.Attribute) else ""
+        named = last_name(target) if target is not None else ""
+        is_called = isinstance(above, ast.Call) and above.func is plan.site.node
+        found = "" if is_called else named
         mapped = plan.site.mapped.expression if plan.site.mapped is not None else None
         while isinstance(mapped, ast.Call):  # of a partial or a vmap, the function
             mapped = mapped.args[0] if mapped.args else None
+        if isinstance(mapped, ast.Lambda) and isinstance(mapped.body, ast.Call) and is_called:
+            mapped = mapped.body.func  # as it reads
         decorated = self.module.table.parents.get(plan.site.node)
         found = found or (decorated.name if isinstance(decorated, Named) else "")
-        found = found or (last_name(mapped) if mapped is not None else "") or ""
+        found = found or (last_name(mapped) if mapped is not None else "") or named
         return re.sub(r"^_*(p_|pmap_|pmapped_|parallel_)?|_?(pmap|pmapped)?$", "", found) or "map"
 
     def is_named(self, statement: ast.Assign, plan: MapPlan) -> bool:

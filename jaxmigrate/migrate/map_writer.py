@@ -24,7 +24,7 @@ from jaxmigrate.migrate.map_places import MapPlaces
 from jaxmigrate.migrate.maps import MapPlan
 from jaxmigrate.migrate.names import FileNames, names_in
 from jaxmigrate.migrate.names_above import NamesAbove
-from jaxmigrate.migrate.overriding import may_be_overridden
+from jaxmigrate.migrate.overriding import is_called_of_objects, may_be_overridden
 from jaxmigrate.migrate.runs_again import RunsAgain
 from jaxmigrate.migrate.sharing import NAMES as SHARED_NAMES
 from jaxmigrate.migrate.specs import LONG
@@ -240,7 +240,9 @@ class MapWriter:
             return None
         by_class = f"{holder.name}.{inner}" if holder in self.module.tree.body else ""
         if not static and not plan.whole_in and plan.inputs[0].static:
-            if not may_be_overridden(function, holder, self.resolver):
+            is_new = not any(inner in module.text for module in self.resolver.project.program)
+            of_objects = is_new and is_called_of_objects(function, self.resolver)  # each class with both, or neither
+            if of_objects or not may_be_overridden(function, holder, self.resolver):
                 rest = plan.part(1, len(plan.inputs))
                 return self._bound_static(rest, f"{plan.names[0]}.{inner}", function)
             top = by_class and len(self.module.table.root.bindings.get(holder.name, ())) == 1

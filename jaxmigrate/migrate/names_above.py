@@ -8,6 +8,7 @@ import keyword
 from dataclasses import dataclass, field, replace
 
 from jaxmigrate.migrate.bodies import Words
+from jaxmigrate.migrate.given_arrays import given_arrays
 from jaxmigrate.migrate.map_parts import MapParts
 from jaxmigrate.migrate.map_places import MapPlaces
 from jaxmigrate.migrate.maps import MapPlan
@@ -115,7 +116,7 @@ class NamesAbove:
         room = style.width - column - len(style.indent)
         values = mapped_values(plan.site, self.stable.resolver) if not title else ()  # else of any function
         resolver = self.stable.resolver
-        around = Around.of(values, resolver)
+        around = Around.of(values, resolver, given_arrays(plan.site, resolver) if not title else frozenset())
         results = names_of_results(plan.site, around.value, len(plan.outputs), resolver) if not title else ()
         known = Known(around, results)
         made = function_around(plan, above or mapped, words, room, known) if stable or above else None

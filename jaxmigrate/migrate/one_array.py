@@ -64,18 +64,21 @@ class Around:
     value: Value
     resolver: Resolver
     skipped: int = 0  # first arguments that a partial binds
+    given: frozenset[int | str] = frozenset()  # what is one array at every call
 
     @classmethod
-    def of(cls, values: Sequence[Value], resolver: Resolver) -> Around:
+    def of(cls, values: Sequence[Value], resolver: Resolver, given: frozenset[int | str] = frozenset()) -> Around:
         """What is known of a mapped function, which may be a partial."""
         value, skipped = values[0] if len(values) == 1 else UNKNOWN, 0
         while isinstance(value, Partial):
             skipped += len([one for one in value.arguments if one.keyword is None])
             value = value.callee if all(one.keyword not in ("*", "**") for one in value.arguments) else UNKNOWN
-        return cls(followed(value, resolver) or value, resolver, skipped)
+        return cls(followed(value, resolver) or value, resolver, skipped, given)
 
     def takes(self, place: int | str) -> bool:
         """Whether the argument at a position, or of a keyword, can be no tree."""
+        if place in self.given:
+            return True
         at = place if isinstance(place, str) else place + self.skipped
         if isinstance(self.value, External):
             return isinstance(at, int) and _takes_one(self.value.name, at)

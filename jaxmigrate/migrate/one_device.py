@@ -31,7 +31,9 @@ FETCHES = frozenset({"int", "float", "bool", "str", "len", "device_get", "tolist
 MOST = 20_000  # expressions that names are followed to: what leads to more leads everywhere
 DEEPEST = 3  # functions that make functions that make maps, and parameters that are given parameters
 KEEPS_ARGUMENTS = frozenset({"jit", "wraps", "append"})  # of a function that they are given
-FINDS_LOCALS = re.compile(r"\b(?:locals|eval|exec|vars|dir|_getframe|currentframe|f_locals|cell_contents)\b")
+FINDS_LOCALS = re.compile(  # `model.eval()` does not
+    r"(?<!\.)\b(?:locals|eval|exec|vars|dir)\b|\b(?:builtins|_getframe|currentframe|f_locals|cell_contents)\b"
+)
 Place = tuple[ast.expr, Module]
 Named = ast.FunctionDef | ast.AsyncFunctionDef
 

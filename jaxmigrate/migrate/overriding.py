@@ -10,6 +10,7 @@ from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Class
 
+OF_CLASSES = frozenset({"base", "cls", "klass", "parent"})  # what some variables and attributes are called
 Named = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -23,6 +24,26 @@ def may_be_overridden(function: Named, owner: ast.ClassDef, resolver: Resolver) 
             if any(other is not owner and _inherit(resolver, owner, other) for other in others):
                 return True
     return False
+
+
+def is_called_of_objects(function: Named, resolver: Resolver) -> bool:
+    """Whether a method of some name is only read of objects, whose class says which one runs: not by `super`."""
+    return all(
+        _is_object(read.value, module, resolver)
+        for module in resolver.project.program
+        if function.name in module.text
+        for read in module.table.named.get(function.name, ())
+        if isinstance(read, ast.Attribute)
+    ) and not any(f'"{function.name}"' in m.text or f"'{function.name}'" in m.text for m in resolver.project.program)
+
+
+def _is_object(node: ast.expr, module: Module, resolver: Resolver) -> bool:
+    """Whether an expression stands for an object: a name or an attribute that stands for no class."""
+    if isinstance(node, ast.Name | ast.Attribute):
+        name = last_name(node)
+        is_class = name in OF_CLASSES or name.startswith("__") or name[:1].isupper()
+        return not is_class and not isinstance(resolver.value(node, module), Class)
+    return isinstance(node, ast.Subscript)
 
 
 def _is_read_of_class(method: str, module: Module, resolver: Resolver) -> bool:

@@ -98,12 +98,14 @@ class Wanted:
     def by_process(self) -> bool:
         """Whether the devices of meshes come one process after another, as pmap's do.
 
-        So it is where something asks for the places of devices, or for the rows of a process, in a program that runs as
-        several, or that may and lays arrays over all of them. Arrays that each process lays out itself lie on its own
-        devices in any order of the mesh.
+        So it is where the program runs as several processes and something asks for the places of devices, or for the
+        rows of a process; and for the places where it may, if arrays lie over all of them. Arrays that each process
+        lays out itself lie on its own devices in any order of the mesh.
         """
         by_rows = self.with_local or bool(self.rows) or not self.all_names.isdisjoint(BY_ROWS)
-        return (self.ordered or by_rows) and (self.several or (self.processes and "shard" in self.all_names))
+        if self.several:
+            return self.ordered or by_rows
+        return self.ordered and self.processes and "shard" in self.all_names
 
     @property
     def gives_meshes(self) -> bool:
@@ -247,6 +249,11 @@ class Shared:
             self._wanted.axes[axis] += 1
             if placed:
                 self._wanted.placed_axes.add(axis)
+
+    @property
+    def has_shard(self) -> bool:
+        """Whether the file has its own shard, or shares a module that has one; known once all files were written."""
+        return self._final and self._place is not None and self.uses("shard")
 
     def note_values(self, *, numbers: bool = False, written: bool = False) -> None:
         """Says of what shard is given whether Python's numbers may be in it, and whether something writes into it."""

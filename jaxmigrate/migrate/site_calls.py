@@ -21,6 +21,8 @@ from jaxmigrate.program.values import (
     Value,
 )
 
+VALUE_AND_GRADS = ("value", "grads")
+
 
 def near_calls(site: MappedSite, resolver: Resolver) -> list[ast.Call]:
     """The calls of what a site maps, found by its names: those of its own file, where there are some."""
@@ -194,6 +196,9 @@ def names_of_results(site: MappedSite, function: Value, count: int, resolver: Re
 
     None where neither has names for all.
     """
+    made = function.callee if isinstance(function, Application) else None
+    if made == External("jax.value_and_grad") and count == len(VALUE_AND_GRADS):
+        return VALUE_AND_GRADS
     own = [_names_in(one) for one in _returned(function)]
     if own and all(len(one) == count for one in own):
         return own[-1]

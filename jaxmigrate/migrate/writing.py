@@ -382,6 +382,9 @@ class ProjectWriter:
             if choice.op.module is work.module and self._is_written_at_calls(choice):
                 work.operations += arrays.write(choice)
         work.operations += write_checkpoints(work.module, layouts.ops, arrays)
+        if shared.has_shard and not (self.around.several or self.maps.program.own_devices or self.maps.program.some):
+            replaced = {choice.op.node for choice in layouts.ops}
+            work.operations += arrays.write_put_keys(self.maps.default_axis, replaced)
         for call in layouts.calls:
             if call.module is work.module:
                 work.operations += [NameArgument(call.node, k, "") for k in call.node.keywords]

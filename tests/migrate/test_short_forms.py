@@ -972,3 +972,82 @@ def test_lines_that_move_to_the_right_keep_their_steps() -> None:
     first = next(line for line in after.splitlines() if "jax.vmap(" in line)
     inside = len(first) - len(first.lstrip())
     assert f"\n{' ' * (inside + 4)}start,  # one\n{' ' * (inside + 4)}axis_name='j',\n{' ' * inside})" in after
+
+
+def test_keys_that_calls_split_lose_their_axis_where_they_are_passed() -> None:
+    after = fix_files({"main.py": KEYS_OF_CALLS})["main.py"]
+    assert "variables = model.init(key.squeeze(0), x)" in after
+    handed_on = fix_files({"main.py": KEYS_OF_CALLS + "    keep(init)\n"})["main.py"]
+    assert "key = jax.tree.map(lambda x: x.squeeze(0), key)" in handed_on  # others may give it a tree
+
+
+KEYS_OF_CALLS = """
+import jax
+from flax.training.common_utils import shard_prng_key
+from models import model, x
+
+
+def main():
+    model.eval()
+
+    @jax.pmap
+    def init(key):
+        variables = model.init(key, x)
+        return variables
+
+    print(init(jax.random.split(jax.random.PRNGKey(0), jax.local_device_count())))
+"""
+
+
+def test_a_map_that_is_called_at_once_has_the_name_of_what_it_maps() -> None:
+    program = """
+import jax
+
+
+def main(optimizer, params):
+    opt_state = jax.pmap(optimizer.init)(params)
+    return opt_state
+"""
+    after = fix_files({"main.py": program})["main.py"]
+    assert "def sharded_init(params):" in after
+    assert "opt_state = jax.jit(sharded_init)(params)" in after
+
+
+TESTERS = """
+import functools
+
+import jax
+
+
+class Tester:
+    @functools.partial(jax.pmap, axis_name="d", static_broadcasted_argnums=0)
+    def test(self, x):
+        return jax.lax.psum(x, "d")
+
+
+class Baseline(Tester):
+    @functools.partial(jax.pmap, axis_name="d", static_broadcasted_argnums=0)
+    def test(self, x):
+        return {own}
+
+
+def run(testers, x):
+    return [tester.test(x) for tester in testers]
+"""
+
+
+@pytest.mark.parametrize(
+    ("own", "more", "is_own"),
+    [
+        ("2 * jax.lax.psum(x, 'd')", "", True),
+        ("super().test(x)", "", False),  # on an object that has a map of its own
+        ("x", "print(Tester.test(Baseline(), 3))", False),
+        ("x", "print(baseline.__class__.__base__.test(baseline, 3))", False),
+        ("x", "getattr(Tester, 'test')", False),
+        ("x", "class Other(Tester):\n    def test_per_device(self, x):\n        return x", False),
+        ("x", "baseline.test(3)", True),
+    ],
+)
+def test_a_method_maps_its_own_body_where_no_other_class_calls_it(own: str, more: str, is_own: bool) -> None:
+    after = fix_files({"main.py": TESTERS.format(own=own) + more + "\n"})["main.py"]
+    assert ("self.test_per_device" in after) is is_own, after
