@@ -453,7 +453,7 @@ class ArrayWriter:
             statement, name = self.module.table.statement_of(node), self.module.segment(node)
             assert statement is not None
             return After(statement, self._code(f"{name} = {text.replace('$itself', name)}"))
-        if isinstance(node, ast.Name) and ".tree.map(" in text and is_read_alone(node, self.module):
+        if isinstance(node, ast.Name) and ".tree.map(" in text and is_read_alone(node, self.module, self.resolver):
             statement = self.module.table.statement_of(node)
             assert statement is not None
             return Before(statement, self._code(f"{node.id} = {text.replace('$itself', node.id)}"))

@@ -162,6 +162,11 @@ ALONE = {  # how a batch reaches a map, and whether a statement before it can la
     "for batch in batches:\n    params, loss = p_step(params, batch)": True,
     "while len(losses) < 3:\n    batch = next(batches)\n    params, loss = p_step(params, batch)\n"
     "    losses.append(loss)": True,
+    "while len(losses) < 3:\n    batch = next(batches)\n    with jax.profiler.TraceAnnotation('step'):\n"
+    "        params, loss = p_step(params, batch)\n    losses.append(loss)": True,
+    "for batch in batches:\n    if len(losses) < 3:\n        params, loss = p_step(params, batch)": True,
+    "batch = next(batches)\nfor i in range(3):\n    if i == 1:\n        batch = next(batches)\n"
+    "    params, loss = p_step(params, batch)": False,
     "while True:\n    batch = next(batches, None)\n    if batch is None:\n        break\n"
     "    params, loss = p_step(params, batch)": False,
     "batch = next(batches)\nparams, loss = p_step(params, batch)": True,
@@ -184,6 +189,25 @@ def test_a_batch_that_nothing_else_reads_is_laid_out_by_a_statement_of_its_own(u
     assert layouts(found)[0][1] == "split"
     assert ("batch = shard(" in text) is ALONE[use]
     assert ("loss = p_step(params, batch)\n" in text) is ALONE[use]
+
+
+@pytest.mark.parametrize(
+    ("other", "is_alone"),
+    [
+        ("import source", True),
+        ("import main\n\nprint(main.batch)", False),
+        ("from main import *\n\nprint(batch)", False),
+        ("print('a batch from main')", True),
+    ],
+)
+def test_a_batch_of_a_script_is_laid_out_so_where_no_other_file_can_read_it(other: str, is_alone: bool) -> None:
+    main = MAIN[: MAIN.index("params = source")] + (
+        "params = source.MAKERS['params']()\nbatches = source.MAKERS['batches'](3)\n"
+        "for batch in batches:\n    params, loss = p_step(params, batch)\n    print(loss)\n"
+    )
+    found = plan({"main.py": main, "source.py": SOURCE, "other.py": other + "\n"})
+    text = next(file.after for file in found.files if file.path == "main.py")
+    assert ("loss = p_step(params, batch)\n" in text and "batch = shard(" in text) is is_alone
 
 
 FEWER = """\
