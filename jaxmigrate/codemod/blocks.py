@@ -13,6 +13,7 @@ from jaxmigrate.codemod.binding import in_brackets
 from jaxmigrate.codemod.body import Body, Statement
 from jaxmigrate.codemod.heads import fitted_head, renamed
 from jaxmigrate.codemod.layout import comments_in, fits, fitted, lost_comments, may_be_exploded, source
+from jaxmigrate.codemod.public import with_docstring, with_types
 from jaxmigrate.codemod.rewriting import Rewriting
 from jaxmigrate.codemod.said import NO_PROSE
 from jaxmigrate.program.operations import (
@@ -377,12 +378,16 @@ def _enclosed(
         comments += [c for c in comments_in(new) if c not in comments]
         decorators += fresh
         fresh = []
+    is_alone = len(decorators) + len(below) + len(fresh) == len(operation.decorators)  # nobody else reads the types
     outer = outer.with_changes(
         decorators=[*decorators, *fresh],
         leading_lines=[*updated.leading_lines, *(cst.EmptyLine(comment=comment) for comment in comments)],
         lines_after_decorators=updated.lines_after_decorators,
     )
+    if is_alone:
+        outer = fitted_head(command, with_types(outer, updated), indent)
     blanks = 2 if not indent else 1
+    outer, updated = with_docstring(outer, updated)
     inner = renamed(command, updated, operation.name, indent)
     return outer, inner.with_changes(decorators=below, leading_lines=[EMPTY] * blanks, lines_after_decorators=())
 

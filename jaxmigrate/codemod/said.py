@@ -13,8 +13,11 @@ from jaxmigrate.program.operations import Code, Enclose, Marked, Operation, Rede
 
 _Body = TypeVar("_Body", cst.BaseSuite, cst.IndentedBlock, cst.Module)
 BESIDE = r"(?![\w/]|\.\w|-\w|\()"
-SAID = re.compile(rf"(?<![\w./\-])(jax\.)?([Pp]map(?:ped|ed|-ed|'d|'ed)|[Pp]map){BESIDE}")
-FORMS = re.compile(rf"(?<![\w./\-])()([Pp]map(?:ped|ed|-ed|'d|'ed|ping)){BESIDE}")  # what pmap is no more, anywhere
+SAID = re.compile(rf"(?<![\w./\-])(jax\.)?([Pp]map(?:ped|ed|-ed|-sharded|'d|'ed)|[Pp]map){BESIDE}")
+FORMS = re.compile(  # what pmap is no more, anywhere, and its call in prose
+    rf"(?<![\w./\-])()([Pp]map(?:ped|ed|-ed|-sharded|'d|'ed|ping)){BESIDE}|(?<=`)()(pmap)(?=\(\.\.\.)"
+)
+QUOTED = re.compile(r"\"([Pp]map[\w-]+)\"|`(pmap\(\.\.\.[^`]*)`")  # one word, and no code
 CODE = re.compile(r"[`=\"]|https?:|\bimport\b")
 NO_WORDS = re.compile(r"[`=]|https?:|\bimport\b|>>>")  # lines of a docstring that hold code
 READS_DOCS = re.compile(r"__doc__|\bgetdoc\b|\bdocopt\b|\bfire\.Fire\b|\btyper\b|\bclick\b")  # what says them to others
@@ -167,7 +170,7 @@ def _line(line: cst.EmptyLine) -> cst.EmptyLine:
 
 def _said(comment: str, words: re.Pattern[str] = SAID) -> str:
     """A comment in the words of shard_map; empty where it says nothing of pmap, or is code that was put out."""
-    if NO_PROSE.match(comment) or CODE.search(comment) or not words.search(comment):
+    if NO_PROSE.match(comment) or CODE.search(QUOTED.sub("", comment)) or not words.search(comment):
         return ""
     text = "".join(_words(comment, words))
     return "" if words is FORMS and PMAPS.search(text) else text
@@ -177,8 +180,8 @@ def _words(comment: str, words: re.Pattern[str]) -> Iterator[str]:
     last = 0
     for found in words.finditer(comment):
         yield comment[last : found.start()]
-        alone, first = found[2].lower() == "pmap", found[2][0] == "P"
-        form = "harding" if found[2].endswith("ing") else "harded"
-        yield f"{found[1] or ''}shard_map" if alone else ("S" if first else "s") + form
+        word = next(one for one in found.groups()[1::2] if one)
+        form = "harding" if word.endswith("ing") else "harded"
+        yield f"{found[1] or ''}shard_map" if word.lower() == "pmap" else ("S" if word[0] == "P" else "s") + form
         last = found.end()
     yield comment[last:]

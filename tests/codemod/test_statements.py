@@ -94,7 +94,7 @@ STATEMENTS: list[tuple[str, Plan, str]] = [
     (
         "# z\n@a\n@b\ndef f(x):\n    '''Doc.'''\n    return x\n",
         lambda n: [Enclose(n.function("f"), code("def f(x):\n    return m(g)(x)"), "g", (n("b"),), (code("c"),))],
-        "# z\n@a\n@c\ndef f(x):\n    return m(g)(x)\n\n\ndef g(x):\n    '''Doc.'''\n    return x\n",
+        "# z\n@a\n@c\ndef f(x):\n    '''Doc.'''\n    return m(g)(x)\n\n\ndef g(x):\n    return x\n",
     ),
     (
         "class A:\n    @b\n    def f(self, x):\n        return x\n\n    def h(self):\n        pass\n",

@@ -214,7 +214,7 @@ def test_what_files_share_stands_beside_them() -> None:
 
 
 def test_a_file_that_calls_jax_numpy_np_has_another_name_for_numpy() -> None:
-    text = PREPARES.replace("import numpy as np", "import jax.numpy as np")
+    text = PREPARES.replace("import numpy as np", "import jax.numpy as np") + "\n\njax.jit(len, donate_argnums=0)\n"
     after = fix_files({"main.py": text}, "auto")["main.py"]
     assert "import numpy as onp\n" in after
     assert "_np" not in after
@@ -253,3 +253,88 @@ def test_the_head_of_a_function_that_makes_a_map_says_so() -> None:
     kept = MAKES.replace("    return render_p", "    return render_p, getattr(jax, name).pmap(model)")
     after = fix_files({"main.py": kept.replace("create(model", "create(model, name")})["main.py"]
     assert "# The pmapped rendering function.\ndef create" in after
+
+
+COMMENTED = """
+import jax
+
+
+def main(step, batches, state):
+    ### Build "pmapped" functions for training
+    p_step = jax.pmap(
+        step,
+        axis_name="batch",
+        in_axes=(None, 0),  # in_axes says which are split
+        # static_broadcasted_argnums=(2,),
+        # donate_argnums=(0, 1))
+        # the axis of pmean
+    )
+    # convert the pmap-sharded state, as in the call to `pmap(...step...)` above
+    for batch in batches:
+        state = p_step(state, batch)
+    return state
+"""
+
+
+def test_comments_of_arguments_go_with_them() -> None:
+    after = fix_files({"main.py": COMMENTED})["main.py"]
+    said = [line.strip() for line in after.splitlines() if "#" in line]
+    assert said == [
+        '### Build "sharded" functions for training',
+        "# the axis of pmean",
+        "# convert the sharded state, as in the call to `shard_map(...step...)` above",
+    ]
+
+
+def test_comments_of_arguments_stay_with_other_calls() -> None:
+    lines = "    # donate_argnums=(0, 1)\n    f = jax.tree_map(\n        len,  # in_axes=0\n        state\n    )\n"
+    after = fix_files({"main.py": COMMENTED.replace("    for batch", f"{lines}    for batch")})["main.py"]
+    assert "# donate_argnums=(0, 1)\n" in after
+    assert "# in_axes=0" in after
+
+
+TYPED = '''
+import functools
+
+import jax
+import jax.numpy as jnp
+
+
+@functools.partial(jax.pmap, axis_name="batch")
+def step(state: dict, batch: {type}) -> dict:
+    """One step."""
+
+    # the gradient
+    return jax.tree.map(lambda x: jax.lax.psum(x * batch.sum(), "batch"), state)
+'''
+
+
+def test_a_function_around_a_map_has_the_types_and_the_docstring() -> None:
+    after = fix_files({"main.py": TYPED.replace("{type}", "jax.Array")})["main.py"]
+    assert 'def step(state: dict, batch: jax.Array) -> dict:\n    """One step."""\n    return jax.shard_map(' in after
+    assert "def step_per_device(state: dict, batch: jax.Array) -> dict:\n    # the gradient" not in after  # it squeezes
+    assert after.count("One step.") == 1
+
+
+@pytest.mark.parametrize("kind", ['Float[jax.Array, "n d"]', "Float[jax.Array, 'n d'] | None"])
+def test_types_with_shapes_are_those_of_slices(kind: str) -> None:
+    after = fix_files({"main.py": TYPED.replace("{type}", kind)})["main.py"]
+    assert "def step(state, batch):" in after
+
+
+def test_other_decorators_may_read_types() -> None:
+    after = fix_files({"main.py": TYPED.replace("{type}", "jax.Array").replace("@functools", "@check\n@functools")})
+    assert "def step(state, batch):" in after["main.py"] or "pmap" in after["main.py"]
+
+
+def test_an_annotated_method_keeps_its_types() -> None:
+    text = (
+        TYPED.replace("{type}", "jax.Array")
+        .replace('@functools.partial(jax.pmap, axis_name="batch")', "class Trainer:\n@STATIC")
+        .replace("(state: dict", "(self, state: dict")
+    )
+    head, _, body = text.partition("class Trainer:\n")
+    method = "".join(f"    {line}\n" if line else "\n" for line in body.split("\n"))
+    static = '@functools.partial(jax.pmap, axis_name="batch", static_broadcasted_argnums=0)'
+    after = fix_files({"main.py": f"{head}class Trainer:\n{method}".replace("@STATIC", static)})["main.py"]
+    assert '    def step(self, state: dict, batch: jax.Array) -> dict:\n        """One step."""\n' in after
