@@ -79,7 +79,8 @@ class RunsAgain:
         node: ast.AST = site
         parent = table.parents.get(site)
         while parent is not None and parent is not lifetime:
-            if isinstance(parent, LOOPS) and node is not getattr(parent, "iter", None) and not _binds(parent, mapped):
+            is_round = isinstance(parent, LOOPS) and node is not getattr(parent, "iter", None)
+            if is_round and not _binds(parent, mapped) and not self._is_made_in(parent, site, mapped):
                 return True
             if isinstance(parent, FunctionNode) and _runs(parent, node):
                 name = mapped.id if isinstance(mapped, ast.Name) else None
@@ -88,6 +89,20 @@ class RunsAgain:
                 inner = True  # an outer function's own loops tell of its calls, and not of this one's
             node, parent = parent, table.parents.get(parent)
         return False
+
+    def _is_made_in(self, loop: ast.AST, site: ast.expr, mapped: ast.expr) -> bool:
+        """Whether each round of a loop makes the function that is mapped, on the way to its map."""
+        table = self.module.table
+        scope = table.scope_of.get(mapped)
+        holder = scope.lookup(mapped.id) if isinstance(mapped, ast.Name) and scope is not None else None
+        bindings = holder.bindings[mapped.id] if isinstance(mapped, ast.Name) and holder is not None else []
+        made = bindings[0].node if len(bindings) == 1 else None
+        if not isinstance(made, ast.FunctionDef) or made.decorator_list:
+            return False
+        block, node = table.block_of(made), cast("ast.AST", site)
+        while node is not loop and node not in block:
+            node = table.parents[node]
+        return node is not loop and made.lineno < cast("ast.stmt", node).lineno
 
     def _is_mapped_elsewhere(self, site: ast.expr, mapped: ast.expr) -> bool:
         """Whether another map of the file is made of the same."""

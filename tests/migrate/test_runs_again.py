@@ -80,6 +80,14 @@ evaluate = abs
 print(make(step)([jnp.ones((8, 2))]), make(step)([]))
 """,
     "of a new function": "def evaluate(x):\n    return jax.pmap(lambda x: step(x), 'i')(x)\n",
+    "of a function that each round makes": """def evaluate(x):
+    for scale in range(3):
+        def own(x):
+            return scale * x
+        if scale:
+            x = jax.pmap(own)(x)
+    return x
+""",
     "of a function of its own": "def evaluate(x):\n    def own(x):\n        return x\n    return jax.pmap(own)(x)\n",
 }
 KEPT = {
@@ -119,6 +127,28 @@ evaluate = Trainer(Model()).run
 
 def shown(text: str) -> str:
     return fix_files({"main.py": HEAD + text + END}, layout="auto")["main.py"]
+
+
+ROUNDS = """def main(x):
+    for scale in range(3):
+        if scale == 1:
+            def own(x):
+                return scale * x
+{inner}        x = jax.pmap(own)(x)
+    return x
+
+
+evaluate = abs
+print(main(jnp.ones((8, 2))))
+"""
+
+
+def test_a_function_that_only_some_rounds_make_is_mapped_once() -> None:
+    assert "@functools.lru_cache\ndef sharded(fun" in shown(ROUNDS.format(inner=""))
+    each = ROUNDS.replace("        if scale == 1:\n", "        if True:\n")
+    assert "lru_cache" in shown(each.format(inner=""))  # by a block that the map is not in
+    twice = each.replace("    return x\n\n\n", "    def own(x):\n        return x\n    return own\n\n\n")
+    assert "lru_cache" in shown(twice.format(inner=""))
 
 
 @pytest.mark.parametrize("name", AGAIN)
