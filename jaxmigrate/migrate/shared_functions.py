@@ -102,7 +102,7 @@ def _shard(names: FileNames, wanted: Wanted) -> Iterator[str]:
         yield f"        if isinstance(x, {jax}.Array) and x.is_fully_replicated:"
         yield "            x = x.addressable_data(0)  # the first device's, where theirs differ"
     if wanted.donates:
-        yield "        # copied, so that donating it leaves the caller's array alone"
+        yield "        # copied, as a step may donate it"
         yield f"        x = {names.of('jax.numpy')}.copy(x) if isinstance(x, {jax}.Array) else {array}"
     elif wanted.converts:
         yield f"        x = x if isinstance(x, {jax}.Array) else {array}"
