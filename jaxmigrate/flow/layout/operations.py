@@ -293,6 +293,26 @@ def _can_be_apart(value: Tup, operand: ast.expr) -> bool:
     return shown and not value.names and len(value.parts) > 1
 
 
+def _by_entries(it: Interpreter, value: Abstract, node: ast.expr, operand: ast.expr, form: str) -> Group | None:
+    """The entries of a dictionary of results whose first slices are taken; None where other trees may stand there."""
+    whole = it.operations.taken_whole
+    if node in whole:
+        return None
+    if form in ("tree", "fetched") and isinstance(value, Dct) and _has_entries(value, operand):
+        each = it.joined_group("first", node)
+        entries = {f'{ENTRY}"{name}"]': part for name, part in value.box.fields.items()}
+        if {*each.find().fields} in (set(), {*entries}):
+            for name, part in entries.items():
+                own = it.group_of(part)
+                it.changed |= own is not None and each.field(name).unify(own)
+            return each
+    whole.add(node)
+    known = it.operations.ops.get(node)
+    if known is not None and any(name.startswith(ENTRY) for name in known.group.find().fields):
+        it.changed |= known.group.flatten()
+    return None
+
+
 def _has_entries(value: Dct, operand: ast.expr) -> bool:
     """Whether each entry of a dictionary of results can be read by itself."""
     arrays = [*value.box.fields.values()]
@@ -372,12 +392,9 @@ def _apart(
             own = it.group_of(part)
             it.changed |= own is not None and each.field(str(index)).unify(own)
         return _taken(it, kind, value, node, operand, each, form, frame)
-    if kind == "first" and form in ("tree", "fetched") and isinstance(value, Dct) and _has_entries(value, operand):
-        each = it.joined_group(kind, node)
-        for name, part in value.box.fields.items():
-            own = it.group_of(part)
-            it.changed |= own is not None and each.field(f'{ENTRY}"{name}"]').unify(own)
-        return _taken(it, kind, value, node, operand, each, form, frame)
+    apart = _by_entries(it, value, node, operand, form) if kind == "first" else None
+    if apart is not None:
+        return _taken(it, kind, value, node, operand, apart, form, frame)
     group = it.group_of(value)
     assert group is not None
     if kind != "first" or not (isinstance(value, Ref) and is_object(value, node, operand, frame.module)):

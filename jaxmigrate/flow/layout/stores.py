@@ -24,6 +24,7 @@ class Operations:
     views: dict[ast.expr, Group] = field(default_factory=dict)  # by what makes them, of buffers that are written into
     twice: set[ast.expr] = field(default_factory=set)
     made_whole: set[ast.expr] = field(default_factory=set)  # that make more than tuples, whose parts may differ
+    taken_whole: set[ast.expr] = field(default_factory=set)  # what takes the first slices of more than one dictionary
     plain_ops: set[ast.expr] = field(default_factory=set)
     callees: dict[tuple[ast.expr, str], set[object]] = field(default_factory=dict)  # what calls may call, or apply
     unfollowed: dict[ast.expr, dict[FunctionNode, None]] = field(default_factory=dict)  # what runs functions unseen
