@@ -235,6 +235,9 @@ USES: dict[str, str] = {
         "k = jnp.array([1, 2], dtype=jnp.uint32)\nout = jax.random.threefry_2x32(k, jnp.arange(4, dtype=jnp.uint32))"
     ),
     "jax.config.config": "from jax.config import config\nconfig.update('jax_enable_x64', False)\nout = jnp.arange(3.0)",
+    "jax.clear_backends": (
+        "a = jax.jit(lambda x: x + 1)(1.0)\njax.clear_backends()\nout = jax.jit(lambda x: x + 2)(1.0)"
+    ),
     "jax.partial": "from jax import partial\nout = partial(jnp.add, 2.0)(3.0)",
     "jax.util.partial": "out = jax.util.partial(jnp.add, 2.0)(3.0)",
     "jax.experimental.compilation_cache.compilation_cache.initialize_cache": (

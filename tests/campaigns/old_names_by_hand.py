@@ -25,10 +25,6 @@ BY_HAND: dict[str, tuple[str, str]] = {
         "from jax import abstract_arrays\nout = str(abstract_arrays.ShapedArray((2,), jnp.dtype('int32')).dtype)",
         "from jax import core\nout = str(core.ShapedArray((2,), jnp.dtype('int32')).dtype)",
     ),
-    "jax.clear_backends": (
-        "a = jax.jit(lambda x: x + 1)(1.0)\njax.clear_backends()\nout = jax.jit(lambda x: x + 2)(1.0)",
-        "a = jax.jit(lambda x: x + 1)(1.0)\njax.clear_caches()\nout = jax.jit(lambda x: x + 2)(1.0)",
-    ),
     "jax.curry": (
         "out = jax.curry(lambda x, y: x - 2 * y)(3.0)(1.0)",
         "import functools\nout = functools.partial(functools.partial, lambda x, y: x - 2 * y)(3.0)(1.0)",
