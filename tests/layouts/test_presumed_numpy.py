@@ -102,6 +102,24 @@ def test_a_buffer_that_is_written_before_the_map_has_it_stays_stacked_by_proof(h
     assert layouts(plan({"main.py": main}, "auto"))[0][1] == "stacked"
 
 
+@pytest.mark.parametrize(
+    ("text", "layout"),
+    [
+        (EMPTIED, "stacked"),
+        (WRITTEN.replace("    print(len(seen))\n", "    np.copyto(buffer, rows * 2)\n"), "stacked"),
+        (WRITTEN.replace("    print(len(seen))\n", "    buffer *= 2\n"), "stacked"),
+        (WRITTEN.replace("RESULT", "    buffer[:] = 0\nRESULT"), "split"),
+        (
+            WRITTEN.replace("    batch = shard(buffer)\n", "").replace("for rows", "batch = shard(buffer)\nfor rows"),
+            "stacked",
+        ),
+    ],
+    ids=["emptied", "copied", "scaled", "afterwards", "made before the loop"],
+)
+def test_a_buffer_that_a_reader_sees_written_meanwhile_is_not_presumed(text: str, layout: str) -> None:
+    assert layouts(plan({"main.py": text}))[0][1] == layout
+
+
 ASKED = """\
 import jax
 import jax.numpy as jnp

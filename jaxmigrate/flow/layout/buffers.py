@@ -46,6 +46,7 @@ IN_PLACE = re.compile(r"^__(?!iter__|init__)(i[a-z]+|setitem|setattr)__$")  # me
 ADDRESSES = frozenset({"ctypes", "__array_interface__"})  # by which C writes into it
 WRITTEN_THROUGH = frozenset({"flat", "real", "imag"})
 MAIN = re.compile(r"\bimport[ \t]+__main__\b|\bfrom[ \t]+__main__\b")
+DEEPEST = 3  # functions that make a view for one another
 Operand: TypeAlias = tuple[ast.expr, Module]
 
 
@@ -81,7 +82,7 @@ def block_views(it: Interpreter) -> None:
         module = it.operations.ops[node].module
         if _is_spent(it, node, module, mapped) or _is_presumed_spent(it, node, group, mapped):
             continue
-        if it.trust.likely:
+        if it.trust.likely and not _is_written_meanwhile(it, node, module, mapped):
             says = f"nothing writes into what `{shortened(node)}` gives before the maps have it"
             it.lean([Ref(group)], Assumption("likely", "splits", "", says, module, node))
         else:
@@ -92,6 +93,53 @@ def block_views(it: Interpreter) -> None:
                     node,
                 )
             )
+
+
+def _is_written_meanwhile(
+    it: Interpreter, node: ast.expr, module: Module, mapped: Container[ast.AST], depth: int = 0
+) -> bool:
+    """Whether a reader sees what a view is made of written into where it is made, or behind a call that makes it."""
+    if _is_written_below(it, node, module, mapped):
+        return True
+    function = module.table.function_of(node)
+    if not isinstance(function, ast.FunctionDef) or depth == DEEPEST:
+        return False
+    program = (one for one in it.resolver.project.program if function.name in one.text)
+    named_so = ((name, one) for one in program for name in one.table.named.get(function.name, ()))
+    calls = ((one.table.parents.get(name), name, one) for name, one in named_so)
+    return any(
+        isinstance(call, ast.Call) and call.func is name and _is_written_meanwhile(it, call, one, mapped, depth + 1)
+        for call, name, one in calls
+    )
+
+
+def _is_written_below(it: Interpreter, node: ast.expr, module: Module, mapped: Container[ast.AST]) -> bool:
+    """Whether the same function writes into what a view is made of further down, before a map has it there."""
+    table, line = module.table, node.end_lineno or node.lineno
+    called = {one.func for one in ast.walk(node) if isinstance(one, ast.Call)}
+    names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and one not in called}
+    function = table.function_of(node)
+    below = [one for one in module.nodes if getattr(one, "lineno", 0) > line and table.function_of(one) is function]
+    maps = [one for one in below if one in mapped and table.loop_of(one) is table.loop_of(node)]
+    last = min((one.lineno for one in maps if isinstance(one, ast.Call)), default=None)
+    between = (one for one in below if last is None or getattr(one, "lineno", 0) < last)
+    return any(not names.isdisjoint(_touched_by(it, one, module)) for one in between)
+
+
+def _touched_by(it: Interpreter, node: ast.AST, module: Module) -> Iterator[str]:
+    """The names of what an expression or statement writes into, or gives to a function that may."""
+    match node:
+        case ast.Subscript(ctx=ast.Store() | ast.Del()) | ast.AugAssign(target=ast.Name()):
+            inner: ast.AST = node.target if isinstance(node, ast.AugAssign) else node
+            while isinstance(inner, ast.Subscript | ast.Attribute):
+                inner = inner.value
+            if isinstance(inner, ast.Name):
+                yield inner.id
+        case ast.Call(func=func, args=args) if isinstance(module.table.parents.get(node), ast.Expr):
+            writes = isinstance(it.resolver.value(func, module), Function) or last_name(func) in WRITING_CALLS
+            yield from (one.id for one in args if writes and isinstance(one, ast.Name))
+            if isinstance(func, ast.Attribute) and func.attr in WRITERS and isinstance(func.value, ast.Name):
+                yield func.value.id
 
 
 def _is_presumed_spent(it: Interpreter, node: ast.expr, group: Group, mapped: Container[ast.AST]) -> bool:
