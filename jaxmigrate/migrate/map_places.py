@@ -85,6 +85,29 @@ class MapPlaces:
         read = {one.id for one in names_in([mapped])} if mapped is not None else set()
         return self.is_def(statement, plan) and isinstance(target, ast.Name) and target.id not in read
 
+    def mapped_anew(self, statement: ast.Assign, plan: MapPlan) -> ast.FunctionDef | None:
+        """The function without decorators that `step = pmap(step)` maps, where nothing reads its name before.
+
+        Both stand at the top of the file, or of one branch, and nothing else binds the name.
+        """
+        mapped = plan.site.mapped.expression if plan.site.mapped is not None else None
+        target = statement.targets[0]
+        if len(statement.targets) != 1 or not isinstance(target, ast.Name) or not isinstance(mapped, ast.Name):
+            return None
+        table, name = self.module.table, target.id
+        block = table.block_of(statement)
+        made = [one for one in block if isinstance(one, ast.FunctionDef) and one.name == name]
+        scope = table.scope_of[target]
+        holder = scope.lookup(name) or scope
+        if mapped.id != name or len(made) != 1 or scope.kind != "module" or len(holder.bindings.get(name, ())) != 2:
+            return None
+        function, known = made[0], {target, mapped}
+        if function.decorator_list or self.is_magic(statement) or statement.value is not plan.site.node:
+            return None
+        read = [n for n in self.module.nodes if isinstance(n, ast.Name) and n.id == name and n not in known]
+        early = any(function.lineno <= n.lineno <= (statement.end_lineno or statement.lineno) for n in read)
+        return None if early or function.lineno > statement.lineno else function
+
     def _is_bound_once(self, statement: ast.Assign) -> bool:
         target = statement.targets[0]
         assert isinstance(target, ast.Name)
@@ -100,6 +123,27 @@ class MapPlaces:
         scope = self.module.table.scope_of[target]
         alone = scope.kind != "module" or self._is_bound_once(statement)  # a script makes one map after another
         return alone and scope.kind != "class" and target.id not in scope.outer_names and not self.is_magic(statement)
+
+    def is_last(self, statement: ast.Assign, plan: MapPlan) -> bool:
+        """Whether a statement of the file's top gives a map a name that only functions and the like had above."""
+        target = statement.targets[0]
+        if len(statement.targets) != 1 or not isinstance(target, ast.Name) or statement.value is not plan.site.node:
+            return False
+        table = self.module.table
+        scope = table.scope_of[target]
+        if scope.kind != "module" or statement not in self.module.tree.body or self.is_magic(statement):
+            return False
+        others = [one for one in scope.bindings.get(target.id, ()) if one.node is not statement]
+        every = [one.outer_names for one in table.own_scope.values()]
+        above = all(getattr(one.node, "lineno", statement.lineno) < statement.lineno for one in others)
+        return above and not any(target.id in names for names in every) and not self._maps_others(target.id, plan)
+
+    def _maps_others(self, name: str, plan: MapPlan) -> bool:
+        """Whether the file gives a name to other maps, too: a script that makes one after another."""
+        made = (n.value for n in self.module.nodes if isinstance(n, ast.Assign) and name in map(last_name, n.targets))
+        return any(
+            isinstance(one, ast.Call) and one is not plan.site.node and "map" in last_name(one.func) for one in made
+        )
 
     def name_alone(self, plan: MapPlan) -> tuple[str, ast.stmt] | None:
         """The name that a statement gives a map and nothing else in the file has, which a function above can take."""

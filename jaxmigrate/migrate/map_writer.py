@@ -48,6 +48,7 @@ from jaxmigrate.program.operations import (
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import is_decorator, listed, mapped_function
 from jaxmigrate.program.syntax import last_name
+from jaxmigrate.program.values import Function
 
 Named = ast.FunctionDef | ast.AsyncFunctionDef
 OF_PMAP = re.compile(r"(?<=\w)_pmap(ped)?$|^pmap(ped)?_(?=[A-Za-z])")  # what the name of a map says of it
@@ -152,6 +153,10 @@ class MapWriter:
         below = function.decorator_list[function.decorator_list.index(plan.site.node) + 1 :]
         if not below and self._decorate(plan, function):
             return True
+        return self._around(plan, function, below)
+
+    def _around(self, plan: MapPlan, function: ast.FunctionDef, below: list[ast.expr]) -> bool:
+        """The function that maps another, which has its decorators from the map on, and its body, by a new name."""
         scope = self.module.table.scope_of[function]
         is_special = function.name.startswith("__") and function.name.endswith("__")
         name = function.name.strip("_") if is_special else function.name
@@ -159,7 +164,8 @@ class MapWriter:
         inner = inner if short in self.parts.names.taken else short
         if not self.parts.has_local(plan) or (inner in self.parts.names.taken and inner not in self.methods):
             return False
-        body = self._body(plan) if not below else []
+        own = function if plan.site.node not in function.decorator_list else None
+        body = self._body(plan, own) if not below else []
         found = self._enclosed(plan, function, inner, below=bool(below)) if body is not None else None
         if body is None or found is None:
             return False
@@ -176,12 +182,14 @@ class MapWriter:
         parts: dict[str, str | Part] = {"mapped": mapped, "axis": self.parts.axis(plan)}
         compiled = self._compiling(plan)
         dropped = (compiled,) if compiled is not None else ()
+        if plan.site.node in function.decorator_list:
+            dropped = (*dropped, plan.site.node)
         self.operations.append(
             Enclose(
                 function,
                 code(f"{text}    return $mapped({given})", **parts),
                 inner,
-                (*dropped, plan.site.node),
+                dropped,
                 self.parts.jit_decorators(plan, self.ids[plan.site.node], specs),
                 tuple(below),
             )
@@ -254,12 +262,12 @@ class MapWriter:
         by_position = {one.arg for one in function.args.posonlyargs}
         return self.parts.bound(plan, fun, by_keyword=by_position.isdisjoint(plan.names or ()))
 
-    def _body(self, plan: MapPlan) -> list[Operation] | None:
-        """What changes in the mapped function itself, None where it cannot be changed."""
+    def _body(self, plan: MapPlan, own: ast.FunctionDef | None = None) -> list[Operation] | None:
+        """What changes in the mapped function itself, None where it cannot be changed: it may be for the map alone."""
         if not plan.drops or keeps_leading_axis(plan, self.resolver):
             return []
         squeezes = plan.choice.squeezes if plan.choice is not None else ()
-        function = body_function(plan, self.resolver, self.reachable)
+        function = Function(self.module, own) if own else body_function(plan, self.resolver, self.reachable)
         if function is None and (function := made_function(plan, self.resolver, self.reachable)) is not None:
             plan = replace(plan, names=None)  # which calls have for what they pass
         if function is None or function.module not in self.files:
@@ -317,6 +325,8 @@ class MapWriter:
             return True
         statement = self.module.table.statement_of(plan.site.node)
         fields = any(a.is_open for a in plan.inputs)
+        if isinstance(statement, ast.Assign) and self._renewed(plan, statement):
+            return True
         if self.stable.is_stable(plan, [mapped]):
             if isinstance(statement, ast.Assign) and self.places.can_be_def(statement, plan):
                 return self._define(plan, mapped, statement, wrapped=wrapped)
@@ -330,8 +340,16 @@ class MapWriter:
                 not fields and self.stable.is_stable(plan, []) and self._lambda(plan, mapped, wrapped=wrapped, now=True)
             )
         if self.places.holder(plan.site.node) is None:
-            return False
+            return self._bound(plan, mapped, statement, wrapped=wrapped)
         self._direct(plan, mapped, wrapped=wrapped)  # a function that importing runs has what it maps only then
+        return True
+
+    def _renewed(self, plan: MapPlan, statement: ast.Assign) -> bool:
+        """`step = pmap(step)` under `def step`: as a decorator of it."""
+        function = self.places.mapped_anew(statement, plan)
+        if function is None or not self.stable.is_stable(plan, []) or not self._around(plan, function, []):
+            return False
+        self.operations.append(DropStatement(statement))
         return True
 
     def _with_mesh(self, plan: MapPlan) -> MapPlan:
@@ -553,7 +571,9 @@ class MapWriter:
 
     def _bound(self, plan: MapPlan, mapped: ast.expr, statement: ast.stmt | None, *, wrapped: bool) -> bool:
         """What is mapped gets a name, which a function in the place of `name = pmap(f)` maps."""
-        if not isinstance(statement, ast.Assign) or not self.places.is_def(statement, plan) or needs_names(plan):
+        if not isinstance(statement, ast.Assign) or needs_names(plan):
+            return False
+        if not (self.places.is_def(statement, plan) or self.places.is_last(statement, plan)):
             return False
         target = statement.targets[0]
         assert isinstance(target, ast.Name)

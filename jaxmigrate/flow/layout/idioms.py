@@ -298,11 +298,12 @@ class Idioms:
         return None
 
     def _is_over_devices(self, over: ast.comprehension, module: Module) -> bool:
-        """Whether a comprehension has one step for each device: `for i in range(n)`."""
+        """Whether a comprehension has one step for each device: `for i in range(n)`, `for _ in jax.local_devices()`."""
         match over:
             case ast.comprehension(iter=ast.Call(func=func, args=[count], keywords=[]), ifs=[], is_async=0):
-                return self.external(func, module) == "builtins.range" and self.is_count(count, module)
-        return False
+                if self.external(func, module) == "builtins.range":
+                    return self.is_count(count, module)
+        return not over.ifs and not over.is_async and self.is_devices(over.iter, module)
 
     def _cut(self, node: ast.expr, module: Module) -> ast.expr | None:
         """The array of `jnp.split(x, n)`, whose parts are equal: a list raises."""
@@ -449,7 +450,7 @@ class Idioms:
         name = only_parameter(function.node, skip=function.receiver is not None)
         if returned is None or name is None:
             return None
-        found = self.of_array(returned, function.module)
+        found = self.of_array(_of_arrays(returned, name), function.module)
         if found is None or not (isinstance(found.operand, ast.Name) and found.operand.id == name):
             return None
         if found.form == LEADING:
@@ -571,6 +572,17 @@ def _fetched_first(node: ast.Call) -> Idiom | None:
         case ast.Call(args=[tree], keywords=[ast.keyword(arg="as_numpy", value=ast.Constant(value=bool(fetched)))]):
             return Idiom("first", tree, "fetched" if fetched else "tree")
     return None
+
+
+def _of_arrays(node: ast.expr, name: str) -> ast.expr:
+    """What an expression makes of arrays, where it gives back numbers as they are: pmap would take none of these."""
+    match node:
+        case ast.IfExp(test=ast.Compare(left=size, comparators=[none]), body=body, orelse=ast.Name(id=given)):
+            asked = ast.unparse(size) in (f"len({name}.shape)", f"{name}.ndim") and is_zero(none)
+            return body if asked and given == name and isinstance(node.test.ops[0], ast.NotEq | ast.Gt) else node
+        case ast.IfExp(test=ast.Attribute() as size, body=body, orelse=ast.Name(id=given)):
+            return body if ast.unparse(size) in (f"{name}.shape", f"{name}.ndim") and given == name else node
+    return node
 
 
 def _is_first_axis(keyword: ast.keyword) -> bool:
