@@ -577,9 +577,13 @@ def _fetched_first(node: ast.Call) -> Idiom | None:
 def _of_arrays(node: ast.expr, name: str) -> ast.expr:
     """What an expression makes of arrays, where it gives back numbers as they are: pmap would take none of these."""
     match node:
-        case ast.IfExp(test=ast.Compare(left=size, comparators=[none]), body=body, orelse=ast.Name(id=given)):
+        case ast.IfExp(
+            test=ast.Compare(left=size, ops=[ast.NotEq() | ast.Gt()], comparators=[none]),
+            body=body,
+            orelse=ast.Name(id=given),
+        ):
             asked = ast.unparse(size) in (f"len({name}.shape)", f"{name}.ndim") and is_zero(none)
-            return body if asked and given == name and isinstance(node.test.ops[0], ast.NotEq | ast.Gt) else node
+            return body if asked and given == name else node
         case ast.IfExp(test=ast.Attribute() as size, body=body, orelse=ast.Name(id=given)):
             return body if ast.unparse(size) in (f"{name}.shape", f"{name}.ndim") and given == name else node
     return node
