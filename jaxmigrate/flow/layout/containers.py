@@ -181,4 +181,7 @@ def _of_tree(it: Interpreter, owner: Ref, name: str, given: Given, node: ast.exp
 
 def _any_entry(owner: Ref) -> Ref:
     """Any of the arrays that a dictionary holds."""
+    entries = owner.shape.fields if owner.shape is not None else None
+    if entries and all(one.kind == "array" for one in entries.values()):
+        return owner.part(leaf=True)
     return owner.part(entry_of(owner.shape, OTHERS) if owner.shape == OF_ARRAYS else None)

@@ -43,6 +43,7 @@ from jaxmigrate.flow.layout.idioms import (
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given, given_of
 from jaxmigrate.flow.layout.numbers import is_number
+from jaxmigrate.flow.layout.shape_texts import is_zero
 from jaxmigrate.flow.layout.values import (
     NOTHING,
     PLAIN,
@@ -70,7 +71,7 @@ from jaxmigrate.program.library import by_position, named, starting
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.passing import passed_by
 from jaxmigrate.program.trees import ANY_TREE_MAPS, TREE_LEAVES
-from jaxmigrate.program.values import Class, Function
+from jaxmigrate.program.values import Application, Class, External, Function
 
 MAY_UNWRAP = re.compile(r"wrapped__|\bunwrap\b")
 
@@ -89,6 +90,7 @@ NAMED_AFTER = named("named-after")
 ADDS_TREES = named("adds-trees")
 REGROUPS = named("regroups")
 GIVES_ITS_LIKE = FIELDWISE | COPIES | THAWS | MERGES | REGROUPS
+ITEM_GETTER = External("operator.itemgetter")
 DEVICE_LIBRARIES = starting("on-device")
 DEVICE_EXCEPTIONS = starting("not-on-device")
 
@@ -340,7 +342,8 @@ def tree_map(it: Interpreter, given: Given, node: ast.expr, frame: Frame) -> Abs
             result = operations.apply(it, Idiom(counted[0].kind, operand, "tree"), trees[0], node, frame)
             it.lean([result], counted[1])
             return result
-    if alone and operand is not None and isinstance(mapped, Ext) and mapped.name in FIRSTS:
+    takes_first = (isinstance(mapped, Ext) and mapped.name in FIRSTS) or _takes_first(it, node, frame)
+    if alone and operand is not None and takes_first:
         return operations.first(it, trees[0], node, operand, "tree", frame)
     if isinstance(mapped, Ext) and mapped.name in FETCHES:
         it.lending.on_host.update(group for tree in trees for group in groups_in(tree))
@@ -362,6 +365,16 @@ def tree_map(it: Interpreter, given: Given, node: ast.expr, frame: Frame) -> Abs
     leaves = [_leaf(it, tree, node, frame) for tree in lent]
     result = it.call_value(function, given_of(leaves), node, frame)
     return _like(trees[0], _leafless(result))
+
+
+def _takes_first(it: Interpreter, node: ast.Call, frame: Frame) -> bool:
+    """Whether a call maps `operator.itemgetter(0)` over a tree."""
+    values = it.resolver.values(node.args[0], frame.module) if node.args else ()
+    getters = [one for one in values if isinstance(one, Application) and one.callee == ITEM_GETTER]
+    if not getters or len(getters) != len(values):
+        return False
+    indices = [one.arguments[0].expression for one in getters if len(one.arguments) == 1]
+    return len(indices) == len(getters) and all(one is not None and is_zero(one) for one in indices)
 
 
 def _like(tree: Abstract, leaf: Abstract) -> Abstract:

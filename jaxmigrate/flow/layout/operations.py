@@ -117,8 +117,21 @@ def _seems_one_array(it: Interpreter, index: ast.Subscript, module: Module) -> b
         case ast.Name() as name:
             made = [one for one in it.resolver.bindings_at(name, module) if one.value is not index]  # loss = loss[0]
             starts = [one.value for one in made if not one.path and one.value is not None]
-            parts = [one for one in made if one.path]
+            parts = [one for one in made if one.path or _is_entry(one, module)]
             return bool(parts) and len(parts) + len(starts) == len(made) and all(_starts(it, s, module) for s in starts)
+    return False
+
+
+def _is_entry(binding: Binding, module: Module) -> bool:
+    """Whether a loop over a dictionary's items or values binds a name to each entry."""
+    above, method = module.table.parents.get(binding.node), "values"
+    if isinstance(above, ast.Tuple) and above.elts[-1] is binding.node:
+        above, method = module.table.parents.get(above), "items"
+    match above:
+        case ast.For(iter=ast.Call(func=ast.Attribute(attr=called), args=[])):
+            return called == method
+        case ast.comprehension(iter=ast.Call(func=ast.Attribute(attr=called), args=[])):
+            return called == method
     return False
 
 
