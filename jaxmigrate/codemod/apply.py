@@ -386,7 +386,7 @@ class ApplyOperations(VisitorBasedCodemodCommand):
             self._maps.add(id(self._around[-1]))
         if original.lpar and not new.lpar and _spans_lines(original):
             new = new.with_changes(lpar=original.lpar, rpar=original.rpar)
-        self.keep_comments(node, new)
+        self.keep_comments(node, new, original)
         later = self.breaks_later() or self._rows.take(original)
         return new if later else fitted(new, self.room(original))
 
@@ -431,10 +431,10 @@ class ApplyOperations(VisitorBasedCodemodCommand):
             return updated
         return updated.with_changes(body=[blocks.fitted_small(self, one, indent)])
 
-    def keep_comments(self, old: cst.CSTNode, new: cst.CSTNode) -> None:
+    def keep_comments(self, old: cst.CSTNode, new: cst.CSTNode, given: cst.CSTNode | None = None) -> None:
         """Comments that new code has no place for go above the statement."""
         statement = id(self._around[-1])
-        for one in lost_comments(old, new):
+        for one in lost_comments(old, new, given):
             if self._brought[statement][one.value]:
                 self._brought[statement][one.value] -= 1  # it stands in a new statement
             elif one.value not in self._carried:

@@ -98,14 +98,20 @@ def _fields(kind: type) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(kind)) if issubclass(kind, cst.CSTNode) else ()
 
 
-def lost_comments(old: cst.CSTNode, new: cst.CSTNode) -> list[cst.Comment]:
-    """The comments of a node that another one does not have; none of arguments of pmap, which went with its call."""
+def lost_comments(old: cst.CSTNode, new: cst.CSTNode, given: cst.CSTNode | None = None) -> list[cst.Comment]:
+    """The comments of a node that another one does not have; none of arguments of pmap, which went with its call.
+
+    `given` is the node as the file has it, where changes may have set parts of it in two places.
+    """
     comments = list(comments_in(old))
     if not comments:
         return []
     if "pmap" in source(old):
         comments = [one for one in comments if not OF_ARGUMENTS.search(one.value)]
-    lost = Counter(c.value for c in comments) - Counter(c.value for c in comments_in(new))
+    had = Counter(c.value for c in comments)
+    if given is not None:
+        had &= Counter(c.value for c in comments_in(given))
+    lost = had - Counter(c.value for c in comments_in(new))
     found: list[cst.Comment] = []
     for comment in comments:
         if lost[comment.value] > 0:

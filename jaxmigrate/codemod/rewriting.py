@@ -56,7 +56,7 @@ class Rewriting(Protocol):
         """Comments that stood in a statement where new code stands now."""
         ...
 
-    def keep_comments(self, old: cst.CSTNode, new: cst.CSTNode) -> None:
+    def keep_comments(self, old: cst.CSTNode, new: cst.CSTNode, given: cst.CSTNode | None = None) -> None:
         """Comments that new code has no place for go above the statement."""
         ...
 

@@ -73,7 +73,7 @@ def _put_sharded(jax: str, mesh: str, spec: str, sharding: str, numpy: str | Non
     """What puts slices on devices; `numpy`: in a program in which weak types matter, the name of `jax.numpy`."""
     made = f"{jax}.make_array_from_single_device_arrays"
     weak = [
-        "        if rows[0].weak_type:  # as of Python's numbers",
+        '        if getattr(rows[0], "weak_type", False):  # as of Python\'s numbers',
         f"            return {jax}.device_put({numpy}.stack(leaves), sharding)",
     ]
     return [
