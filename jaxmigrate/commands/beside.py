@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,6 +13,8 @@ from jaxmigrate.lint.linting import place
 from jaxmigrate.program.old_mentions import may_use_old_names
 from jaxmigrate.sources import Kind, Location, SourceError, SourceFile, discover, read_source
 from jaxmigrate.sources.discovery import RealPaths
+from jaxmigrate.sources.nearest import nearest
+from jaxmigrate.terminal import say
 
 
 def texts_beside(sources: Sequence[SourceFile], config: Config) -> dict[Path, str]:
@@ -37,10 +40,30 @@ def _others(given: Sequence[Path], config: Config) -> Iterator[Path]:
     real = RealPaths()
     known = {real.of(Location("", path, Kind.PYTHON, path.is_symlink())) for path in given}
     for root in _roots(given):
-        for file in discover([str(root)], config.excludes).files:
+        for file in _below(root, given, config):
             if (one := real.of(file)) not in known:
                 known.add(one)
                 yield file.path
+
+
+def _below(root: Path, given: Sequence[Path], config: Config) -> Sequence[Location]:
+    """The files of a project; of a folder that is none and has very many, those that are near, which is told."""
+    if config.file is not None or any((root / mark).exists() for mark in PROJECT_MARKS):
+        return discover([str(root)], config.excludes).files
+    found = nearest(root, {path.parent for path in given if path.is_relative_to(root)}, config.excludes)
+    if not found.are_all:
+        _tell(root, len(found.files))
+    return found.files
+
+
+@functools.cache
+def _tell(root: Path, count: int) -> None:
+    """Says once what was not looked at, quiet or not: code there may use what is rewritten."""
+    say(
+        f"note: {root} has no {', '.join(PROJECT_MARKS[:-1])} or {PROJECT_MARKS[-1]} and very many files: only {count} "
+        "Python files were looked at, those beside the files given or in their packages and the nearest others; "
+        "what else uses these is not known. A pyproject.toml in the folder of the project has all of it looked at"
+    )
 
 
 def _roots(paths: Sequence[Path]) -> list[Path]:

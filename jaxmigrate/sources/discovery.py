@@ -6,8 +6,10 @@ What cannot be read is collected and told, once each; it never keeps the rest fr
 from __future__ import annotations
 
 import enum
+import math
 import os
 import stat
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -112,7 +114,7 @@ def _named(path: str, excluded: Excluded, errors: list[SourceError], kinds: Mapp
         errors.append(SourceError(start.as_posix(), os_reason(error)))
         return
     if stat.S_ISDIR(mode):
-        yield from sorted(_inside(start, excluded, errors, kinds), key=_real_first)
+        yield from sorted(inside(start, excluded, errors, kinds), key=real_first)
     elif stat.S_ISREG(mode):
         kind = kinds.get(start.suffix, next(iter(kinds.values())))
         yield Location(start.as_posix(), start, kind, start.is_symlink())
@@ -120,21 +122,56 @@ def _named(path: str, excluded: Excluded, errors: list[SourceError], kinds: Mapp
         errors.append(SourceError(start.as_posix(), "neither a file nor a folder"))
 
 
-def _real_first(found: Location) -> tuple[bool, str]:
+def real_first(found: Location) -> tuple[bool, str]:
     """Sorts by name, with links last, so that a file is known by its own name where it has two."""
     return found.is_link, found.name
 
 
-def _inside(
-    start: Path, excluded: Excluded, errors: list[SourceError], kinds: Mapping[str, Kind]
+class Bound:
+    """How many more folders and files are looked at, and whether there are others.
+
+    What stands in folders that were `entered` is known, and all that is below those that are `done`.
+    """
+
+    def __init__(self, files: float = math.inf, folders: float = math.inf) -> None:
+        self.files, self.folders = files, folders
+        self.entered, self.done = set[str](), set[str]()
+        self.is_reached = False
+
+    def enters(self, folder: str) -> bool:
+        """Whether the files of a folder are to be looked at, which counts."""
+        if folder in self.entered:
+            return False
+        self.folders -= 1
+        self.is_reached |= self.folders < 0
+        if not self.is_reached:
+            self.entered.add(folder)
+        return not self.is_reached
+
+    def takes(self) -> bool:
+        """Whether one more file is to be looked at, which counts."""
+        self.files -= 1
+        self.is_reached |= self.files < 0
+        return not self.is_reached
+
+
+def inside(
+    start: Path, excluded: Excluded, errors: list[SourceError], kinds: Mapping[str, Kind], bound: Bound | None = None
 ) -> Iterator[Location]:
-    waiting = [(start, rules_at(start.absolute()))]
+    """The files in a folder, as `discover` says; the nearest first where there is a bound."""
+    bound = bound or Bound()
+    waiting = deque([(start, rules_at(start.absolute()))])
     while waiting:
-        folder, above = waiting.pop()
+        folder, above = waiting.popleft()
+        absolute = os.path.abspath(folder)
+        if absolute in bound.done:
+            continue
+        is_new = bound.enters(absolute)
+        if bound.is_reached:
+            return
         entries = _entries(folder, errors)
         has_rules = any(entry.name == FILE for entry in entries)
         rules = rules_in(folder.absolute(), above) if has_rules else above
-        absolute = os.path.abspath(folder)
 
         def left_out(path: Path, is_folder: bool, rules: Ignored | None = rules, absolute: str = absolute) -> bool:
             if rules is not None and rules.covers(f"{absolute}/{path.name}", is_folder):
@@ -147,9 +184,11 @@ def _inside(
                 path = folder / entry.name
                 if not _skipped(path) and not left_out(path, True):
                     waiting.append((path, rules))
-            elif suffix in kinds and _is_file(entry):
+            elif is_new and suffix in kinds and _is_file(entry):
                 path = folder / entry.name
                 if not left_out(path, False):
+                    if not bound.takes():
+                        return
                     yield Location(path.as_posix(), path, kinds[suffix], entry.is_symlink())
 
 
