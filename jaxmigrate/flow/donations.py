@@ -21,6 +21,7 @@ from jaxmigrate.flow.readings import is_scan
 from jaxmigrate.flow.templates import is_template
 from jaxmigrate.flow.wrappers import before_compiling, unwrapped
 from jaxmigrate.program.collectives import PMAPS, SHARD_MAPS, argument
+from jaxmigrate.program.combined import unbound
 from jaxmigrate.program.functions import is_static, returned_by
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once_each
@@ -439,7 +440,7 @@ def _mapped(made: Application, resolver: Resolver) -> tuple[Function | None, int
         if not isinstance(value.callee, External) or len(values) != 1:
             return None, 0
         value = values[0]
-    return (value, skip) if isinstance(value, Function) else (None, 0)
+    return (unbound(value, made.node), skip) if isinstance(value, Function) else (None, 0)
 
 
 def _aliases(name: str, call: ast.Call, module: Module, resolver: Resolver, *, moves: bool) -> Iterator[str]:

@@ -12,6 +12,7 @@ from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.mapped_calls import JITS
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.collectives import argument
+from jaxmigrate.program.combined import unbound
 from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
@@ -158,7 +159,8 @@ def jitted(made: Application, resolver: Resolver) -> Iterator[Jitted]:
         return
     mapped = argument(made.arguments, 0, "fun")
     values = resolver.argument_values(mapped) if mapped is not None else ()
-    for value in values if len(values) == 1 else alternatives(values):
+    for given in values if len(values) == 1 else alternatives(values):
+        value = unbound(given, made.node) if isinstance(given, Function) else given
         inner = value.callee if isinstance(value, Partial) else value
         if isinstance(inner, Function):
             yield Jitted(made, inner, value)

@@ -20,7 +20,9 @@ from jaxmigrate.program.values import (
     Value,
     Values,
 )
+from jaxmigrate.records import replace
 
+BINDING = named("jit") | {"jax.checkpoint", "jax.remat"}  # of a method, they make what binds its object
 PARTIALS = named("partial", "partial-method")
 TRANSPARENT_DECORATORS = named("same-function", "named-call")
 MOST_VALUES = 16
@@ -64,12 +66,29 @@ def is_transparent(decorator: Value) -> bool:
 
 
 def bind(value: Value, receiver: Instance | Class) -> Value:
-    """A class attribute as seen through an instance, or through the class itself."""
+    """A class attribute as seen through an instance, or through the class; what `jit` makes of a method binds, too."""
+    if isinstance(value, Application) and isinstance(value.callee, External) and value.callee.name in BINDING:
+        given = tuple(_bound(one, receiver) for one in value.arguments)
+        return value if given == value.arguments else replace(value, arguments=given)
     if not isinstance(value, Function) or is_static(value.node):
         return value
     if isinstance(receiver, Class) and not is_classmethod(value.node):
         return value
     return Function(value.module, value.node, receiver)
+
+
+def _bound(given: Argument, receiver: Instance | Class) -> Argument:
+    """The argument of a decorator's, which is the method."""
+    if given.keyword is not None or given.value is None:
+        return given
+    return replace(given, value=bind(given.value, receiver))
+
+
+def unbound(function: Function, decorator: ast.expr) -> Function:
+    """A method as its decorator was given it: the positions that `static_argnums` names count its object."""
+    if function.receiver is None or isinstance(function.node, ast.Lambda):
+        return function
+    return Function(function.module, function.node) if decorator in function.node.decorator_list else function
 
 
 def distinct(values: Iterable[Value]) -> Values:

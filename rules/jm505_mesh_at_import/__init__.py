@@ -24,10 +24,13 @@ SETTINGS = PARSERS | {"distributed.initialize", "config.update", "app.run"}
 
 def check(facts: Facts) -> Iterator[Finding]:
     """Meshes of modules that are there to be imported, outside every function."""
+    imported: dict[Module, bool] = {}
     for mesh in facts.meshes:
         if not is_top_level(mesh.call, mesh.module) or is_for_main(mesh.call, mesh.module):
             continue
-        if mesh.module.is_test or not _is_imported(mesh.module, facts):
+        if mesh.module not in imported:
+            imported[mesh.module] = not mesh.module.is_test and _is_imported(mesh.module, facts)
+        if not imported[mesh.module]:
             continue
         message = "the mesh is built on import, which starts the backend before the program can configure it"
         yield from facts.finding(mesh.module, mesh.call, CODE, message)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from jaxmigrate.flow.shapes import expressions, objects
@@ -28,11 +28,10 @@ from jaxmigrate.flow.shapes.values import (
     joined,
     placed,
 )
-from jaxmigrate.program.functions import own_statements
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.scopes import FunctionNode
+from jaxmigrate.program.scopes import FunctionNode, children
 from jaxmigrate.program.syntax import is_main_guard
 
 MOST_STEPS = 12_000  # expressions that are looked at for a module
@@ -72,6 +71,7 @@ class Interpreter(Run):
         self.entered: set[ast.AST] = set()
         self.compiling = 0
         self.entered_others = 0
+        self._generators: dict[ast.AST, bool] = {}
         self.first_meshes: dict[int, tuple[Thing, Mesh]] = {}
         self._handlers: Mapping[type[ast.stmt], Callable[..., bool | None]] = {
             ast.FunctionDef: self._define,
@@ -327,7 +327,7 @@ class Interpreter(Run):
         try:
             if isinstance(node, ast.Lambda):
                 return self.evaluate(node.body, inner)
-            if isinstance(node, ast.AsyncFunctionDef) or any(map(_yields, own_statements(node))):
+            if isinstance(node, ast.AsyncFunctionDef) or self._is_generator(node):
                 return UNKNOWN
             left = self.run(node.body, inner)
             if not left:
@@ -336,6 +336,19 @@ class Interpreter(Run):
         finally:
             self.depth -= 1
             self.quiet -= inner.doubts
+
+    def _is_generator(self, node: ast.FunctionDef) -> bool:
+        """Whether a function yields itself, not one that is defined in it."""
+        if node not in self._generators:
+            pending: list[ast.AST] = [*node.body]
+            found = False
+            while pending and not found:
+                current = pending.pop()
+                found = isinstance(current, ast.Yield | ast.YieldFrom)
+                if not isinstance(current, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+                    pending += children(current)
+            self._generators[node] = found
+        return self._generators[node]
 
     def _pass(self, node: FunctionNode, given: Given, inner: Frame, outer: Frame) -> bool:
         """Gives the parameters of a function their arguments; whether they fit."""
@@ -382,14 +395,3 @@ def _is_starred(node: ast.expr) -> bool:
 def _leaves(node: ast.stmt) -> bool:
     """Whether a statement may leave the loop that it stands in."""
     return any(isinstance(one, ast.Break | ast.Continue | ast.Return | ast.Raise) for one in ast.walk(node))
-
-
-def _yields(node: ast.AST) -> bool:
-    return any(isinstance(one, ast.Yield | ast.YieldFrom) for one in _within(node))
-
-
-def _within(node: ast.AST) -> Iterator[ast.AST]:
-    yield node
-    for one in ast.iter_child_nodes(node):
-        if not isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
-            yield from _within(one)
