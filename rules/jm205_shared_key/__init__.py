@@ -14,6 +14,7 @@ from jaxmigrate.flow.readings import DeviceMap, arguments
 from jaxmigrate.flow.repeated_keys import keys_repeated
 from jaxmigrate.flow.specs import out_vars, spec_axes
 from jaxmigrate.flow.state_keys import keys_of_states
+from jaxmigrate.flow.still_networks import draws_nothing
 from jaxmigrate.flow.variance import AbstractValue, Draw, Level, Reading
 from jaxmigrate.flow.variance.lattice import DRAWN, GIVEN, OF_EQUAL
 from jaxmigrate.program.collectives import PMAPS, SHARD_MAPS
@@ -231,10 +232,12 @@ def _makes_replicated(found: DeviceMap, reading: Reading, facts: Facts) -> bool:
 
 
 def _is_unused(draw: Draw, facts: Facts) -> bool:
-    """Whether haiku's `apply` is given a key that no network can use: of a test, or of a program that makes its own."""
+    """Whether `apply` is given a key that no network uses: of a haiku test or program that makes its own, or by a flag."""
     if draw.name.rpartition("_")[2] != "apply":
         return False
     texts = [draw.module.text] if draw.module.is_test else _texts(facts.resolver.project)
+    if draws_nothing(draw.node, draw.module, facts):
+        return True
     makes = draw.module.is_test or any(MAKING in text for text in texts)
     return makes and not any(map(DRAWING.search, texts))
 
