@@ -229,7 +229,7 @@ class Facts:
 
     @cached_property
     def _replicated(self) -> Replicated:
-        return Replicated(self.modules, self.resolver, MappedMethods(self.all_maps, self.resolver))
+        return Replicated(self.modules, self.resolver, MappedMethods(self.all_maps, self.resolver), self.all_maps)
 
     def repeated_keys(self, found: DeviceMap) -> list[tuple[Module, ast.Call]]:
         """The calls that give all devices of a map the same key."""

@@ -15,12 +15,12 @@ from jaxmigrate.flow.layout.functions import single_return
 from jaxmigrate.flow.layout.idioms import BROADCASTS, REPLICATES, STACKS
 from jaxmigrate.flow.mapped_methods import MappedMethods
 from jaxmigrate.flow.operations import is_device_map
-from jaxmigrate.flow.readings import DeviceMap
+from jaxmigrate.flow.readings import DeviceMap, read_map
 from jaxmigrate.flow.variance.name_index import TELLING
 from jaxmigrate.flow.variance.run import KEY
 from jaxmigrate.flow.wrappers import before_compiling
 from jaxmigrate.program.callers import callers_of
-from jaxmigrate.program.collectives import VMAP
+from jaxmigrate.program.collectives import PMAPS, VMAP
 from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
@@ -66,12 +66,14 @@ class Replicated:
 
     `some`: one call that replicates is enough, whatever the others do. `tests`: calls in tests count; what they give to
     all devices alike says nothing of a program whose own calls are out of sight. `trace`: the calls that replicate, if
-    they are asked for.
+    they are asked for. `of`: the map whose arguments are asked for.
     """
 
     modules: Sequence[Module]
     resolver: Resolver
     methods: MappedMethods
+    maps: Sequence[DeviceMap] = ()
+    of: DeviceMap | None = None
     some: bool = False
     tests: bool = True
     trace: list[tuple[Module, ast.Call]] | None = None
@@ -81,7 +83,8 @@ class Replicated:
     _of_names: dict[Module, list[ast.Call]] = made(factory=dict)
     _of_made: dict[tuple[ast.FunctionDef, bool], list[tuple[ast.Call, Module]]] = made(factory=dict)
     _mapping: dict[tuple[Module, str], bool] = made(factory=dict)
-    _of_parameters: dict[tuple[ast.AST, str, int, bool, bool], bool | None] = made(factory=dict)
+    _of_parameters: dict[tuple[ast.AST, str, int, bool, bool, DeviceMap | None], bool | None] = made(factory=dict)
+    _without: dict[DeviceMap, bool] = made(factory=dict)
 
     def arguments(self, found: DeviceMap) -> frozenset[int]:
         """The positions of the arguments that every call in sight replicates, or has back from a mapped function.
@@ -93,7 +96,8 @@ class Replicated:
         calls = [(call.given(names), call.module) for call in self.own_calls(found) if not call.is_starred]
         theirs = [(given, module) for given, module in calls if some.counts(module)]
         keys = self._keys(found)
-        equal = (some.start_equal(k, theirs) if k in keys else self.start_equal(k, calls) for k in names)
+        every = replace(self, of=found)
+        equal = (some.start_equal(k, theirs) if k in keys else every.start_equal(k, calls) for k in names)
         return frozenset(n for n, one in enumerate(equal) if one)
 
     def repeated_keys(self, found: DeviceMap) -> list[tuple[Module, ast.Call]]:
@@ -316,6 +320,8 @@ class Replicated:
         if binding.value is None:
             return False
         if isinstance(binding.value, ast.Call) and binding.name in _names_given(binding.value):
+            if not self.some and self._tells_apart(binding.value, binding.name, module, depth):
+                return False
             return self._made_equal(binding.value, module, depth) or None  # made of what it was
         if not binding.path:
             return self._starts_equal(binding.value, module, depth + 1)
@@ -324,9 +330,32 @@ class Replicated:
             return self._starts_equal(binding.value.elts[step], module, depth + 1)
         return self._made_equal(binding.value, module, depth) if isinstance(binding.value, ast.Call) else False
 
+    def _tells_apart(self, call: ast.Call, name: str, module: Module, depth: int) -> bool:
+        """Whether another map adds to a name what each device has for itself: `sums = p_add(params, batch, sums)`.
+
+        It reduces nothing, and is given what differs. Of a map's own result it is for rules to say what that does.
+        """
+        given = [one for one in call.args if not isinstance(one, ast.Starred)]
+        others = [one for one in given if not (isinstance(one, ast.Name) and one.id == name)]
+        values = self.resolver.values(call.func, module)
+        nodes = [value.node for value in values if isinstance(value, Application)]
+        for found in self.maps if others else ():
+            own = self.of is not None and found.application.node is self.of.application.node
+            if own or found.name not in PMAPS:
+                continue
+            if found.application.node in nodes or self.methods.is_called(call, module, found.function):
+                return not (self._reduces(found) or all(self._starts_equal(one, module, depth + 1) for one in others))
+        return False
+
+    def _reduces(self, found: DeviceMap) -> bool:
+        """Whether a mapped function reduces anything over the devices, or calls what may."""
+        if found not in self._without:
+            self._without[found] = bool(read_map(found, self.resolver, trusting=True).reductions)
+        return self._without[found]
+
     def _passed(self, binding: Binding, depth: int) -> bool | None:
         """What the calls of the function around pass for a parameter, found by its name and by how they look."""
-        key = (binding.scope.node, binding.name, depth, self.some, self.tests)
+        key = (binding.scope.node, binding.name, depth, self.some, self.tests, self.of)
         if key not in self._of_parameters:
             self._of_parameters[key] = self._found_passed(binding, depth)
         return self._of_parameters[key]
