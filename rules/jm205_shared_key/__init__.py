@@ -22,7 +22,7 @@ from jaxmigrate.program.imports import reached
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module, Project
 from jaxmigrate.program.syntax import calls_of, last_name
-from jaxmigrate.program.values import Function
+from jaxmigrate.program.values import External, Function
 
 CODE = "JM205"
 # What a network draws for; an action or a token that is drawn is one for what the device has, be the key the same
@@ -61,7 +61,7 @@ def check(facts: Facts) -> Iterator[Finding]:
         whose = f"for all of {shown(found.axes or frozenset())}; fold axis_index into it"
         if not found.axes:
             whose = "for all of them; give each its own"
-        entered = None if repeated else _entered(found, draws[0])
+        entered = None if repeated else _entered(found, draws[0], facts)
         places = repeated or ([entered] if entered else [(draw.module, draw.node) for draw in draws])
         away = bool(repeated) or entered is not None
         way = tuple(Step(draw.module, draw.node, "drawn from here") for draw in draws[:1]) if away else ()
@@ -123,17 +123,29 @@ def _with_axes(facts: Facts) -> Iterator[tuple[DeviceMap, Reading]]:
         yield ways[0] if whole[0].axes is None and len(ways) == 1 else whole
 
 
-def _entered(found: DeviceMap, draw: Draw) -> tuple[Module, ast.expr] | None:
-    """Where a mapped function hands its key to the function that draws; None where it draws itself, or shows none."""
+def _entered(found: DeviceMap, draw: Draw, facts: Facts) -> tuple[Module, ast.expr] | None:
+    """Where a mapped function hands its key to the function that draws; None where it draws itself, or shows none.
+
+    That is no function of jax.random, which makes keys of it, if another is given one, be it of the function around.
+    """
     function = found.function
     if any(inner is draw.node for inner in ast.walk(function.node)):
         return None
     names = {name for name in function.passed_names() if KEYS.search(name)}
+    makes: list[ast.Call] = []
+    others: list[ast.Call] = []
     for call in calls_of(function.node):
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
-        if any(isinstance(one, ast.Name) and one.id in names for one in given):
+        keys = {one.id for one in given if isinstance(one, ast.Name) and KEYS.search(one.id)}
+        callee = facts.resolver.value(call.func, function.module) if keys else None
+        if isinstance(callee, External) and callee.name.startswith("jax.random."):
+            makes += [call] if keys & names else []
+        elif keys & names:
             return function.module, call
-    return None
+        elif keys:
+            others.append(call)
+    place = next(iter((*others, *makes)), None)
+    return None if place is None else (function.module, place)
 
 
 def _of_one_process(facts: Facts) -> Iterator[Finding]:
@@ -168,7 +180,7 @@ def _in_each_part(facts: Facts) -> Iterator[Finding]:
             apart = {one.node for other in others for one in other.draws if one.key.level != Level.NO}
             for draw in facts.confirmed(found, reading).draws:
                 own = draw.node in apart  # along another axis, perhaps of all that there is one device of along this
-                module, node = _entered(found, draw) or (draw.module, draw.node)
+                module, node = _entered(found, draw, facts) or (draw.module, draw.node)
                 if is_shared(draw) and not own and node not in reported and not draw.module.is_test:
                     reported.add(node)
                     axes = shown(found.axes or frozenset())
@@ -232,7 +244,7 @@ def _makes_replicated(found: DeviceMap, reading: Reading, facts: Facts) -> bool:
 
 
 def _is_unused(draw: Draw, facts: Facts) -> bool:
-    """Whether `apply` is given a key that no network uses: of a haiku test or program that makes its own, or by a flag."""
+    """Whether `apply` is given a key that no network uses: of a test, of a program with its own, or by a flag."""
     if draw.name.rpartition("_")[2] != "apply":
         return False
     texts = [draw.module.text] if draw.module.is_test else _texts(facts.resolver.project)

@@ -38,3 +38,26 @@ def test_a_key_of_another_module() -> None:
     }
     sources = [decode(text.encode(), name, Path("/project", name)) for name, text in texts.items()]
     assert [one.code for one in lint(sources, Config())] == ["JM213"]
+
+
+ENTERED = """\
+def levels(key, count):
+    return jax.random.normal(key, (count, 3))
+def main(key, w, ratio):
+    key, _rng = jax.random.split(key)
+    def find(rng, w):
+        if ratio == 0:
+            top = levels(_rng, 4)
+        else:
+            rngs = jax.random.split(rng, 3)
+            top = jax.lax.map(lambda k: levels(k, 4), rngs)[0]
+        return top @ w
+    return jax.pmap(find, axis_name="i")(jax.random.split(key, 8), jax_utils.replicate(w))
+print(main(jax.random.key(0), jnp.ones(3), 0.0))
+"""
+
+
+def test_a_shared_key_is_told_where_it_is_handed_on_and_not_where_keys_are_made_of_another() -> None:
+    found = lint([decode((HEAD + ENTERED).encode(), "a.py", Path("/project/a.py"))], Config())
+    line = HEAD.count("\n") + ENTERED.partition("levels(_rng")[0].count("\n") + 1
+    assert [(one.code, one.line) for one in found] == [("JM205", line)]
