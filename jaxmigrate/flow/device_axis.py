@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
+from jaxmigrate.flow.factories import is_come_to
 from jaxmigrate.flow.first_devices import FETCHING, names_first, takes_first_slice
 from jaxmigrate.flow.layout.idioms import REPLICATES
 from jaxmigrate.program.arguments import call_arguments
@@ -21,10 +22,10 @@ from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
 from jaxmigrate.program.order import reaching
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.scopes import Binding, positional_names
+from jaxmigrate.program.scopes import Binding, FunctionNode, positional_names
 from jaxmigrate.program.syntax import calls_of, last_name
 from jaxmigrate.program.trees import TREE_MAP_NAMES
-from jaxmigrate.program.values import Class, External, Function, Parameter
+from jaxmigrate.program.values import Application, Class, External, Function, Parameter
 from jaxmigrate.records import made, record
 
 DEEPEST = 10
@@ -171,7 +172,7 @@ class DeviceAxes:
     def _name(self, name: ast.Name, module: Module, given: Given, depth: int) -> Axis | None:
         bindings = self._bindings(name, module)
         if len(bindings) == 1 and bindings[0].kind == "param":
-            return given[name.id] if name.id in given else self._passed(bindings[0], name.id, module, depth)
+            return given[name.id] if name.id in given else self._passed(bindings[0], name, module, depth)
         if not bindings or any(b.kind != "assign" or b.value is None for b in bindings):
             return None
         found = [self._bound(binding, module, given, depth + 1) for binding in bindings]
@@ -227,13 +228,25 @@ class DeviceAxes:
                 return any(isinstance(one, ast.Call) and last_name(one.func) in ("int", "range") for one in uses)
         return False
 
-    def _passed(self, binding: Binding, name: str, module: Module, depth: int) -> Axis | None:
-        """What all calls of the function around pass for a parameter, if all are in sight."""
+    def _passed(self, binding: Binding, name: ast.Name, module: Module, depth: int) -> Axis | None:
+        """What all calls of the function around that come to a place pass for a parameter, if all are in sight."""
         function = module.table.function_of(binding.node)
         if function is None or isinstance(function, ast.Lambda) or function.decorator_list:
             return None
-        written = callers_of(self.resolver).written(Parameter(module, function, name))
-        return _common(self._of(one, home, NOTHING, depth + 1) for one, home in written or ())
+        written = callers_of(self.resolver).written(Parameter(module, function, name.id)) or ()
+        coming = [one for one in written if self._comes_to(name, module, function, *one)]
+        return _common(self._of(one, home, NOTHING, depth + 1) for one, home in coming)
+
+    def _comes_to(self, place: ast.Name, module: Module, function: FunctionNode, given: ast.expr, home: Module) -> bool:
+        """Whether the call that something is given in may come to a place in the function, by the flags it passes."""
+        call = home.table.parents.get(given)
+        call = home.table.parents.get(call) if isinstance(call, ast.keyword) else call
+        if not isinstance(call, ast.Call):
+            return True
+        values = [one for one in self.resolver.values(call.func, home) if isinstance(one, Function)]
+        called = next((one for one in values if one.node is function), None)
+        made = None if called is None else Application(called, call_arguments(call, home), call, home)
+        return made is None or is_come_to(place, module, made, self.resolver)
 
     def _bound(self, binding: Binding, module: Module, given: Given, depth: int) -> Axis | None:
         value, path = binding.value, binding.path

@@ -46,6 +46,12 @@ def is_come_to(node: ast.AST, module: Module, made: Application, resolver: Resol
     return True
 
 
+def outcome(test: ast.expr, made: Application, resolver: Resolver) -> bool | None:
+    """How a test in a function turns out where a call of it runs, by its constants and defaults."""
+    function = made.callee
+    return _Given(made, function, resolver).holds(test) if isinstance(function, Function) else None
+
+
 def is_chosen(choice: ast.IfExp, made: Application, resolver: Resolver) -> bool | None:
     """How a choice in a function turns out that a call of it made; None where that is not known."""
     factory = made.callee
@@ -59,6 +65,7 @@ class _Given:
 
     def __init__(self, made: Application, factory: Function, resolver: Resolver) -> None:
         self.made = made
+        self.factory = factory
         self.resolver = resolver
         self.names = factory.passed_names()
         self.defaults = {} if isinstance(factory.node, ast.Lambda) else dict(defaults_of(factory.node.args))
@@ -70,7 +77,7 @@ class _Given:
             return Constant(node.value)
         if not isinstance(node, ast.Name) or (node.id not in self.names and node.id not in self.defaults):
             return None
-        if any(one.keyword in ("*", "**") for one in self.made.arguments):
+        if self.is_set(node.id) or any(one.keyword in ("*", "**") for one in self.made.arguments):
             return None
         position = self.names.index(node.id) if node.id in self.names else None
         passed = argument(self.made.arguments, position, node.id)
@@ -80,6 +87,11 @@ class _Given:
             default = self.defaults.get(node.id)
             values = self.resolver.values(default, self.module) if default is not None else ()
         return values[0] if len(values) == 1 and isinstance(values[0], Constant) else None
+
+    def is_set(self, name: str) -> bool:
+        """Whether the function sets a parameter itself, so that it may not be what the call gave it."""
+        scope = self.module.table.own_scope[self.factory.node]
+        return len(scope.bindings.get(name, ())) > 1
 
     def holds(self, test: ast.expr) -> bool | None:
         """How a test turns out."""

@@ -15,6 +15,7 @@ from jaxmigrate.flow.host.run import Run
 from jaxmigrate.flow.host.statements import path_of
 from jaxmigrate.flow.layout.idioms import REPLICATES, SPLITS
 from jaxmigrate.flow.mapped_calls import JITS
+from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.library import last_names, named
 from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.trees import TREE_MAP_NAMES
@@ -270,7 +271,8 @@ def _entered(
         return UNKNOWN
     if any(isinstance(one, ast.Starred) for one in node.args):
         return UNKNOWN
-    held, ran = run.enter(function, _given(function, owner, given, words), frame)
+    call = Application(function, call_arguments(node, frame.module), node, frame.module)
+    held, ran = run.enter(function, _given(function, owner, given, words), frame, call)
     if ran is None:
         return held if not SPREADING.search(last_name(node.func)) else UNKNOWN
     for name, place in _places(function, node):

@@ -7,6 +7,7 @@ import ast
 from jaxmigrate.flow.host.held import NOTHING, UNKNOWN, Held, Key, join
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.scopes import FunctionNode
+from jaxmigrate.program.values import Application
 from jaxmigrate.records import made, record
 
 
@@ -14,7 +15,8 @@ from jaxmigrate.records import made, record
 class Frame:
     """A function, or a module, that runs; `outer` is the frame of the function around it.
 
-    `left` is whether the block that runs has been left: by `return`, `raise`, `break` or `continue`.
+    `left` is whether the block that runs has been left: by `return`, `raise`, `break` or `continue`; `call` is the call
+    that runs it, if one in sight does.
     """
 
     module: Module
@@ -25,6 +27,7 @@ class Frame:
     returned: Held | None = None
     left: bool = False
     stored: set[str] = made(factory=set)
+    call: Application | None = None
 
     def read(self, name: str) -> Held:
         """What a name holds."""

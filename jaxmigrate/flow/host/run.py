@@ -12,7 +12,7 @@ from jaxmigrate.flow.host.later import read_before_spreading
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import positional_names
-from jaxmigrate.program.values import Class, Function
+from jaxmigrate.program.values import Application, Class, Function
 from jaxmigrate.records import made, record
 
 DEEPEST = 5  # functions in one another
@@ -95,7 +95,9 @@ class Run:
             if rule is not None:
                 rule(self, statement, frame)
 
-    def enter(self, function: Function, given: Mapping[str, Held], frame: Frame | None) -> tuple[Held, Frame | None]:
+    def enter(
+        self, function: Function, given: Mapping[str, Held], frame: Frame | None, call: Application | None = None
+    ) -> tuple[Held, Frame | None]:
         """What a function returns for what it is given; and its frame, where it ran."""
         node = function.node
         depth = frame.depth + 1 if frame is not None else 0
@@ -106,7 +108,7 @@ class Run:
         if len(node.body) > LARGEST:
             return UNKNOWN, None
         self.runs[node] = times + 1
-        inner = Frame(function.module, node, outer=self._around(node, function.module), depth=depth)
+        inner = Frame(function.module, node, outer=self._around(node, function.module), depth=depth, call=call)
         for name, default in _defaults(node):
             inner.names[name] = self.evaluate(default, inner) if default is not None else UNKNOWN
         inner.names.update(given)

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from jaxmigrate.flow.factories import outcome
 from jaxmigrate.flow.host.frames import Frame, joined_names
 from jaxmigrate.flow.host.held import ANY, NOTHING, UNKNOWN, Held, Key, join
 from jaxmigrate.flow.host.run import Run
@@ -41,7 +42,17 @@ def _returns(run: Run, node: ast.Return, frame: Frame) -> None:
 
 def _branches(run: Run, node: ast.If, frame: Frame) -> None:
     run.evaluate(node.test, frame)
-    _on_ways(run, [node.body, node.orelse], frame)
+    holds = _holds(run, node.test, frame)
+    if holds is None:
+        _on_ways(run, [node.body, node.orelse], frame)
+    else:
+        run.block(node.body if holds else node.orelse, frame)
+
+
+def _holds(run: Run, test: ast.expr, frame: Frame) -> bool | None:
+    """How a test turns out by the flags that a call passes, which the function has not set itself."""
+    names = {one.id for one in ast.walk(test) if isinstance(one, ast.Name)}
+    return None if frame.call is None or names & frame.stored else outcome(test, frame.call, run.resolver)
 
 
 def _rounds(run: Run, node: ast.For | ast.While, frame: Frame) -> None:
