@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from jaxmigrate.findings import Finding
@@ -97,7 +97,7 @@ def _crossed(facts: Facts) -> Iterator[Finding]:
         if node in told or listed is None or isinstance(listed[0], ast.Dict) or len(listed[0].elts) != len(one.names):
             continue
         axes = [_axes(entry, listed[1], one.axis, facts) for entry in listed[0].elts]
-        found = _split_tree(one.names, axes)
+        found = _split_tree(one.names, axes, one.replicated)
         if node is not None and found is not None and (found[0] not in one.replicated or one.averages):
             told.add(node)
             tree, data = found
@@ -114,10 +114,13 @@ def _crossed(facts: Facts) -> Iterator[Finding]:
             yield from facts.finding(listed[1], listed[0].elts[tree], CODE, message)
 
 
-def _split_tree(names: Sequence[str], axes: Sequence[frozenset[str] | None]) -> tuple[int, int] | None:
+def _split_tree(
+    names: Sequence[str], axes: Sequence[frozenset[str] | None], copies: Collection[int]
+) -> tuple[int, int] | None:
     """The places of a tree that is split over an axis for batches and of a batch, where all batches are replicated.
 
-    A state of training is no array to split: it is enough that nothing else is.
+    A state of training is no array to split: it is enough that nothing else is. `copies` are those of a pmap's
+    arguments that are equal on all devices, and so no batch.
     """
     kinds = [kind_of(name) for name in names]
     data = [number for number, kind in enumerate(kinds) if kind == "data"]
@@ -127,6 +130,9 @@ def _split_tree(names: Sequence[str], axes: Sequence[frozenset[str] | None]) -> 
         return cut, min(data, default=others[0])
     if not data or any(axes[number] != frozenset() for number in data):
         return None
+    others = (axes[n] or () for n, kind in enumerate(kinds) if not kind and n not in copies)
+    if any(OF_DATA.search(axis) for one in others for axis in one):
+        return None  # that may be the batch: `rays`
     trees = (number for number, kind in enumerate(kinds) if kind in TREES)
     split = next((n for n in trees if any(map(OF_DATA.search, axes[n] or ()))), None)
     return None if split is None else (split, data[0])

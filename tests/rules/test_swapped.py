@@ -75,6 +75,32 @@ f = jax.pmap(step, axis_name="data", in_axes={axes})
     assert found(text) == ([("JM112", 3)] if told else [])
 
 
+@pytest.mark.parametrize(("axes", "told"), [("(0, 0, 0, None)", False), ("(0, 0, None, None)", True)])
+def test_what_is_mapped_beside_parameters_may_be_the_batch(axes: str, told: bool) -> None:
+    """Whatever it is called, and be a sample replicated; keys are none."""
+    text = f"""\
+def render(variables, rng, rays, sample):
+    return lax.pmean(rays @ variables, "data")
+f = jax.pmap(render, axis_name="data", in_axes={axes})
+"""
+    assert found(text) == ([("JM112", 3)] if told else [])
+
+
+def test_what_is_mapped_beside_parameters_and_replicated_is_no_batch() -> None:
+    text = """\
+from flax import jax_utils
+def step(state, camera, batch):
+    return state - lax.pmean(jax.grad(lambda p: ((batch @ p) * camera).sum())(state), "batch")
+f = jax.pmap(step, axis_name="batch", in_axes=(0, 0, None))
+def main(state, camera, batch):
+    state, camera = jax_utils.replicate(state), jax_utils.replicate(camera)
+    for _ in range(3):
+        state = f(state, camera, batch)
+    return state
+"""
+    assert found(text, "batch") == [("JM112", 4)]
+
+
 def test_members_of_an_ensemble_share_their_batch() -> None:
     """Each member has parameters of its own: that is what its axis is for."""
     text = """\
