@@ -62,11 +62,14 @@ class ProcessBranch:
 
 
 def is_of_several(module: Module, resolver: Resolver) -> bool:
-    """Whether a program says that it runs as several processes: a module, or what it imports of the project."""
+    """Whether a program says that it runs as several processes: a module, or what it imports of the project.
+
+    A notebook says so itself, as one process runs it otherwise.
+    """
     project = resolver.project
     if ALONE.search(module.text):
         return False
-    paths = reached(module.path, module.text, project)
+    paths = reached(module.path, module.text, project) if module.path.suffix != ".ipynb" else ()
     texts = (module.text, *(project.text(path) or "" for path in paths))
     return any(word in text for text in texts for word in SEVERAL)
 

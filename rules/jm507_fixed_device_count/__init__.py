@@ -10,6 +10,9 @@ from jaxmigrate.findings import Finding
 from jaxmigrate.flow.eager import is_top_level
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.meshes import MeshCall, fixed_size
+from jaxmigrate.program.callers import callers_of
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.values import Constant, Parameter
 
 CODE = "JM507"
 KNOWS = re.compile(r"device_count|AbstractMesh|num_cpu_devices|len\((?:\w+\.)?(?:local_)?devices\b")
@@ -23,8 +26,28 @@ def check(facts: Facts) -> Iterator[Finding]:
         size = _size(mesh, facts)
         if size is None or _is_chosen(mesh.call) or _is_of_script(mesh, facts) or _is_said(size, mesh):
             continue
+        if _is_replaced(mesh.call, mesh.module, facts):
+            continue
         message = f"the mesh is for {size} devices whatever the machine has; take the number from jax.device_count()"
         yield from facts.finding(mesh.module, mesh.call, CODE, message)
+
+
+def _is_replaced(node: ast.AST, module: Module, facts: Facts) -> bool:
+    """Whether a mesh is a parameter's default, `if mesh is None`, and all calls, which are in sight, pass another."""
+    parents = module.table.parents
+    function = module.table.function_of(node)
+    if not isinstance(function, ast.FunctionDef):
+        return False
+    while node is not function:
+        above = parents[node]
+        match above:
+            case ast.If(test=ast.Compare(left=ast.Name(id=name), ops=[ast.Is()], comparators=[ast.Constant(None)])):
+                if node in above.body:
+                    written = callers_of(facts.resolver).written(Parameter(module, function, name))
+                    values = (facts.resolver.values(one, home) for one, home in written or ())
+                    return bool(written) and not any(Constant(None) in each for each in values)
+        node = above
+    return False
 
 
 def _is_chosen(call: ast.Call) -> bool:

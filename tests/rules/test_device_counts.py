@@ -5,6 +5,7 @@ Each program of `device_axis_programs.txt` ran on 8 devices, in one process.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -67,3 +68,24 @@ def test_batches_by_their_names(line: str, told: list[str]) -> None:
     start = "import jax\njax.distributed.initialize()\ndevice_batch_size = batch_size // jax.device_count()\n"
     found = lint([decode(f"{start}{line}\n".encode(), "a.py", Path("/project/a.py"))], Config())
     assert [one.code for one in found if one.code == "JM122"] == told
+
+
+@pytest.mark.parametrize(
+    ("name", "says", "told"),
+    [
+        ("demo.ipynb", "", []),
+        ("demo.ipynb", "jax.distributed.initialize()\n", ["JM122"]),
+        ("demo.py", "", ["JM122"]),
+    ],
+)
+def test_a_notebook_says_itself_that_it_runs_as_several_processes(name: str, says: str, told: list[str]) -> None:
+    """What it imports may be for others that do."""
+    text = f"import jax\nimport common\n{says}mesh = jax.make_mesh((jax.local_device_count(), 1), ('data', 'model'))\n"
+    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": text}
+    notebook = json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+    texts = {
+        name: notebook if name.endswith(".ipynb") else text,
+        "common.py": "import jax\ndef setup():\n    jax.distributed.initialize()\n",
+    }
+    sources = [decode(one.encode(), path, Path("/project", path)) for path, one in texts.items()]
+    assert [one.code for one in lint(sources, Config()) if one.code == "JM122"] == told

@@ -297,6 +297,29 @@ def test_fixed_numbers_of_devices(text: str, name: str, expected: list[str]) -> 
 
 
 @pytest.mark.parametrize(
+    ("calls", "expected"),
+    [
+        ("Trainer(2, mesh)", []),
+        ("Trainer(2, mesh=mesh), Trainer(mesh=mesh, size=3)", []),
+        ("Trainer(2, mesh=mesh), Trainer(3)", ["JM507"]),
+        ("Trainer(2, mesh=None)", ["JM507"]),
+        ("", ["JM507"]),  # whoever uses it may leave it out
+    ],
+)
+def test_a_fixed_mesh_that_all_calls_replace(calls: str, expected: list[str]) -> None:
+    text = f"""
+    class Trainer:
+        def __init__(self, size, mesh=None):
+            if mesh is None:
+                mesh = Mesh(np.array(jax.devices()).reshape(4, 2), ("i", "j"))
+            self.mesh, self.size = mesh, size
+    def main(mesh):
+        return [{calls}]
+    """
+    assert codes(text) == expected
+
+
+@pytest.mark.parametrize(
     ("names", "expected"), [("{'i'}", []), ("{'i', 'j'}", ["JM504"]), ("chosen", []), ("set(('i', 'j'))", [])]
 )
 def test_maps_over_some_axes_of_an_explicit_mesh(names: str, expected: list[str]) -> None:
