@@ -15,9 +15,8 @@ from jaxmigrate.program.syntax import last_name
 
 CODE = "JM505"
 # What has to be before the backend starts
-CONFIGURES = re.compile(
-    r"^[ \t]+.*(distributed\.initialize|jax_platform|JAX_PLATFORM|num_cpu_devices|XLA_FLAGS|CUDA_VISIBLE)", re.MULTILINE
-)
+SETS = ("distributed.initialize", "jax_platform", "JAX_PLATFORM", "num_cpu_devices", "XLA_FLAGS", "CUDA_VISIBLE")
+INDENTED = re.compile(rf"^[ \t][^\n]*?(?:{'|'.join(map(re.escape, SETS))})", re.MULTILINE)
 PARSERS = frozenset({"parse_args", "parse_known_args"})
 SETTINGS = PARSERS | {"distributed.initialize", "config.update", "app.run"}
 
@@ -69,9 +68,14 @@ def _is_imported(module: Module, facts: Facts) -> bool:
     """Whether a module is written to be imported, or is, or sets up too late what its own mesh has started."""
     if not _is_script(module) and _sets_up(module) and any(is_for_main(node, module) for node in module.tree.body):
         return True
-    if not any(map(CONFIGURES.search, texts_beside(module, facts.resolver))):
+    if not any(map(_configures, texts_beside(module, facts.resolver))):
         return False  # nothing that the started backend would come before
     return _is_read_early(module, facts, {module})
+
+
+def _configures(text: str) -> bool:
+    """Whether a text says something within a block that has to be said before the backend starts."""
+    return any(word in text for word in SETS) and INDENTED.search(text) is not None
 
 
 def _is_read_early(module: Module, facts: Facts, seen: set[Module]) -> bool:
