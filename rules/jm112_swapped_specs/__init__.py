@@ -130,8 +130,8 @@ def _split_tree(
         return cut, min(data, default=others[0])
     if not data or any(axes[number] != frozenset() for number in data):
         return None
-    others = (axes[n] or () for n, kind in enumerate(kinds) if not kind and n not in copies)
-    if any(OF_DATA.search(axis) for one in others for axis in one):
+    beside = (axes[n] or () for n, kind in enumerate(kinds) if not kind and n not in copies)
+    if any(OF_DATA.search(axis) for one in beside for axis in one):
         return None  # that may be the batch: `rays`
     trees = (number for number, kind in enumerate(kinds) if kind in TREES)
     split = next((n for n in trees if any(map(OF_DATA.search, axes[n] or ()))), None)

@@ -81,7 +81,13 @@ def test_batches_by_their_names(line: str, told: list[str]) -> None:
 def test_a_notebook_says_itself_that_it_runs_as_several_processes(name: str, says: str, told: list[str]) -> None:
     """What it imports may be for others that do."""
     text = f"import jax\nimport common\n{says}mesh = jax.make_mesh((jax.local_device_count(), 1), ('data', 'model'))\n"
-    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": text}
+    cell: dict[str, object] = {
+        "cell_type": "code",
+        "metadata": {},
+        "outputs": [],
+        "execution_count": None,
+        "source": text,
+    }
     notebook = json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
     texts = {
         name: notebook if name.endswith(".ipynb") else text,
