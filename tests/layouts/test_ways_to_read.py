@@ -81,3 +81,22 @@ def test_entries_that_are_lists_are_not_indexed_along_the_devices() -> None:
     text = program("values")["main.py"].replace('"loss": batch.sum()', '"loss": [batch.sum()]')
     text = text.replace("float(", "np.asarray(")
     assert str(plan({"main.py": text}, "auto").sites[0].outputs[1].layout) == "stacked"
+
+
+SUMMED = (
+    MAIN.replace("GIVEN", KNOWN)
+    .replace("READ", 'total = total + metrics["loss"]')
+    .replace("found = []", "found, total = [], 0.0")
+    .replace("RESULT = [", "RESULT = [np.asarray(total[0]).tolist(), ")
+)
+
+
+def test_a_number_that_arrays_are_added_to_may_be_one_of_them() -> None:
+    (site,) = plan({"main.py": SUMMED}, "likely").sites
+    assert [str(one.layout) for one in site.outputs] == ["replicated", "replicated"]
+    assert str(plan({"main.py": SUMMED}, "auto").sites[0].outputs[1].layout) == "stacked"
+
+
+def test_what_is_no_number_there_keeps_them_stacked() -> None:
+    text = SUMMED.replace("found, total = [], 0.0", "found, total = [], jnp.zeros(8)")
+    assert str(plan({"main.py": text}, "likely").sites[0].outputs[1].layout) == "stacked"

@@ -27,6 +27,7 @@ from jaxmigrate.flow.layout.model import Frame
 from jaxmigrate.flow.layout.values import (
     NONE,
     NOTHING,
+    NUMBER,
     PLAIN,
     Abstract,
     Dct,
@@ -88,6 +89,8 @@ def _used(it: Interpreter, values: Sequence[Abstract], node: ast.expr, frame: Fr
 
 
 def _constant(_it: Interpreter, node: ast.Constant, _frame: Frame) -> Abstract:
+    if isinstance(node.value, int | float) and not isinstance(node.value, bool):
+        return NUMBER
     return NONE if node.value is None else PLAIN
 
 

@@ -17,6 +17,7 @@ from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given
 from jaxmigrate.flow.layout.values import (
     NOTHING,
+    NUMBER,
     PLAIN,
     Abstract,
     Nothing,
@@ -60,7 +61,7 @@ def computed(
 ) -> Abstract | None:
     """What arithmetic gives that changes no axis of the arrays among its operands; None where it may be another."""
     arrays = [value for value, _ in operands if not _is_plain(value)]
-    plain = [one for value, one in operands if _is_plain(value)]
+    plain = [one for value, one in operands if _is_plain(value) and value != NUMBER]
     if not arrays or not all(isinstance(value, Ref | Nothing) for value in arrays):
         return None
     refs = [value for value in arrays if isinstance(value, Ref)]

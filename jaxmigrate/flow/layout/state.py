@@ -342,6 +342,8 @@ class State:
                 return Func(_items(one) | _items(other))
             case Plain(), Plain():
                 return one if one == other else PLAIN
+            case (Plain(number=True), Ref() as arrays) | (Ref() as arrays, Plain(number=True)):
+                return arrays
         return self._join_unlike(one, other, node, module)
 
     def _common_base(self, one: Class, other: Class) -> Class | None:

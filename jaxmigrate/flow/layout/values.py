@@ -192,9 +192,13 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """Anything that is the same in both programs; `cls` is the class of the project that it is a tree of arrays of."""
+    """Anything that is the same in both programs; `cls` is the class of the project that it is a tree of arrays of.
+
+    A `number` that is written out may stand where arrays do later, as in `total = 0`: what takes these apart raises.
+    """
 
     cls: Class | None = None
+    number: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,6 +364,7 @@ class Mixed:
 Abstract: TypeAlias = Plain | Nothing | Ref | Tup | Seq | Dct | Obj | Func | Mixed
 OF_ARRAYS = AbstractValue(fields=Fields({OTHERS: ARRAY}))  # a dictionary of nothing but arrays
 PLAIN, NOTHING, NONE = Plain(), Nothing(), Nothing(none=True)
+NUMBER = Plain(number=True)
 UNKNOWN = Unknown()
 
 
