@@ -61,8 +61,8 @@ def _tell(root: Path, count: int) -> None:
     """Says once what was not looked at, quiet or not: code there may use what is rewritten."""
     say(
         f"note: {root} has no {', '.join(PROJECT_MARKS[:-1])} or {PROJECT_MARKS[-1]} and very many files: only {count} "
-        "Python files were looked at, those beside the files given or in their packages and the nearest others; "
-        "what else uses these is not known. A pyproject.toml in the folder of the project has all of it looked at"
+        "Python files were looked at, those beside the files given or in their packages and the nearest others; if "
+        "more use these, --layout stacked keeps them right, and a pyproject.toml in the project's folder has all read"
     )
 
 

@@ -46,6 +46,7 @@ class SameNames:
         self._changing: list[tuple[Path, str]] | None = None
         self._named: dict[str, list[str]] | None = None
         self._imports: dict[Path, set[str]] = {}
+        self._dynamic: dict[Path, bool] = {}
 
     def chosen(self, importer: str, candidates: dict[str, str]) -> str | None:
         """The file that an import finds of `candidates`, by the folders where they are found; None if that is open."""
@@ -111,11 +112,15 @@ class SameNames:
             re.MULTILINE,
         )
         loaded = re.compile(rf"[\"']{way}\b|(?<![\w.]){way}\.__path__")
-        first = package.partition(".")[0]
-        return any(
-            (named.search(text) and (stem in text)) or (DYNAMIC.search(text) and loaded.search(text))
-            for _, text in self._others(importer, first)
+        return any(  # words first: these patterns are slow on long texts
+            (stem in text and named.search(text)) or (self._is_dynamic(path, text) and loaded.search(text))
+            for path, text in self._others(importer, package)
         )
+
+    def _is_dynamic(self, path: Path, text: str) -> bool:
+        if path not in self._dynamic:
+            self._dynamic[path] = DYNAMIC.search(text) is not None
+        return self._dynamic[path]
 
     # Where the search path is changed
 
