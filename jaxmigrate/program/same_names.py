@@ -14,6 +14,7 @@ from typing import Protocol
 
 MAIN = "__main__"
 DYNAMIC = re.compile(r"import_module\(|__import__\(|run_module\(")
+FROM = re.compile(r"\bfrom[ \t]+([\w.]+)[ \t\\\n]|^[ \t]*import[ \t]+([\w.]+)[ \t]*$", re.MULTILINE)
 ON_PATH = re.compile(r"\bpath\.(?:insert|append|extend)\((.*)|\bsys\.path\s*(?:\[|\+?=)(.*)")
 QUOTED = re.compile(r"[\"']([^\"']+)[\"']")
 ABOVE = re.compile(r"__file__|\bcwd\(|getcwd|dirname|\.parents?\b|\.\.")
@@ -47,6 +48,7 @@ class SameNames:
         self._named: dict[str, list[str]] | None = None
         self._imports: dict[Path, set[str]] = {}
         self._dynamic: dict[Path, bool] = {}
+        self._from: dict[Path, frozenset[str]] = {}
 
     def chosen(self, importer: str, candidates: dict[str, str]) -> str | None:
         """The file that an import finds of `candidates`, by the folders where they are found; None if that is open."""
@@ -113,9 +115,20 @@ class SameNames:
         )
         loaded = re.compile(rf"[\"']{way}\b|(?<![\w.]){way}\.__path__")
         return any(  # words first: these patterns are slow on long texts
-            (stem in text and named.search(text)) or (self._is_dynamic(path, text) and loaded.search(text))
+            (
+                stem in text
+                and (f"{package}.{stem}" in text or package in self._packages(path, text))
+                and named.search(text)
+            )
+            or (self._is_dynamic(path, text) and loaded.search(text))
             for path, text in self._others(importer, package)
         )
+
+    def _packages(self, path: Path, text: str) -> frozenset[str]:
+        """What a file imports from, or imports alone in a line."""
+        if path not in self._from:
+            self._from[path] = frozenset(found[1] or found[2] for found in FROM.finditer(text))
+        return self._from[path]
 
     def _is_dynamic(self, path: Path, text: str) -> bool:
         if path not in self._dynamic:
