@@ -10,6 +10,7 @@ import pytest
 from jaxmigrate.cli import main
 from jaxmigrate.flow.layout import decide
 from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.migrate import project
 
 TRAINER = """\
 import functools
@@ -44,9 +45,9 @@ def trainer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def layouts(path: Path, *options: str) -> tuple[dict[str, str], dict[str, str]]:
+def layouts(path: Path, *options: str, status: int = 1) -> tuple[dict[str, str], dict[str, str]]:
     """The layouts of the arguments in the JSON report, and the reasons given."""
-    assert main(["fix", str(path), "--check", "--report", "report.json", *options]) == 1
+    assert main(["fix", str(path), "--check", "--report", "report.json", *options]) == status
     (site,) = json.loads(Path("report.json").read_text(encoding="utf-8"))["sites"]
     arrays = [*site["arguments"], *site["outputs"]]
     return {a["name"]: a["layout"] for a in arrays}, {a["name"]: a["reason"] for a in arrays if "reason" in a}
@@ -98,14 +99,45 @@ def test_markdown_has_a_table_of_layouts(trainer: Path) -> None:
     assert "split: batch" in text
 
 
-def test_a_fault_of_ours_leaves_everything_stacked_and_says_so(trainer: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_of_ours_leaves_everything_stacked_and_says_so(
+    trainer: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     def fails(_: Interpreter) -> bool:
         raise KeyError("spare part")
 
     monkeypatch.setattr(decide, "follow", fails)
-    found, why = layouts(trainer)
+    found, why = layouts(trainer, status=2)
     assert set(found.values()) == {"stacked"}
-    assert "following the program failed (KeyError: 'spare part')" in why["*"]
+    told = "following the program failed (KeyError: 'spare part'); please report it"
+    assert told in why["*"]
+    assert f"train.py:16:14: {told}\n" in (error := capsys.readouterr().err)
+    assert "Traceback" not in error
+    monkeypatch.setenv("JAXMIGRATE_DEBUG", "1")
+    layouts(trainer, status=2)
+    assert "in fails" in capsys.readouterr().err
+
+
+def test_a_fault_of_ours_in_what_is_written_is_told(
+    trainer: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All arrays stay stacked where a file cannot be told by which the planning fails: that is no silent affair."""
+
+    def fails(*_: object) -> None:
+        raise TypeError("spare part")
+
+    monkeypatch.setattr(project, "choose", fails)
+    assert main(["fix", str(trainer), "--check", "--report", "report.json"]) == 2
+    error = capsys.readouterr().err
+    assert "train.py: following the program failed (TypeError: spare part at test_cli_layouts.py:" in error
+    assert "so all arrays stay stacked; please report it\n" in error
+    assert "Traceback" not in error
+    report = json.loads(Path("report.json").read_text(encoding="utf-8"))
+    assert [site["status"] for site in report["sites"]] == ["rewritten"]
+    assert "following the program failed" in report["errors"][0]["message"]
+    monkeypatch.setenv("JAXMIGRATE_DEBUG", "1")
+    assert main(["fix", str(trainer)]) == 2
+    assert "in fails" in capsys.readouterr().err
+    assert "jax.pmap" not in trainer.read_text(encoding="utf-8")
 
 
 def test_says_why_nothing_is_global(trainer: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from jaxmigrate.commands.cells import in_cells
 from jaxmigrate.commands.inputs import unparsable
+from jaxmigrate.flow.layout.causes import FAILED
 from jaxmigrate.lint.linting import place, with_rare_collections
 from jaxmigrate.migrate import FilePlan, SitePlan, plan_sources
 from jaxmigrate.migrate.options import PlanOptions
@@ -62,9 +63,20 @@ def plan_files(
     errors += [
         one.error if isinstance(one.error, SourceError) else SourceError(one.name, one.reason) for one in unhandled
     ]
+    errors += _not_followed(plan.files)
     folders = {Path(source.name).parent: place(source).parent for source in sources}
     sources_of = ((by_name.get(file.path) or _new_source(file, folders), file) for file in plan.files)
     return [PlannedFile(source, in_cells(file, source.notebook)) for source, file in sources_of], errors
+
+
+def _not_followed(files: Sequence[FilePlan]) -> list[SourceError]:
+    """The faults of ours for which arrays stay stacked, each with the first site that has some."""
+    found: dict[str, SourceError] = {}
+    for site in (site for file in files for site in file.sites if site.status == "rewritten"):
+        for array in (*site.arguments, *site.outputs):
+            if array.reason.startswith(FAILED):
+                found.setdefault(array.reason, SourceError(site.path, array.reason, site.line, site.column))
+    return [*found.values()]
 
 
 def _new_source(file: FilePlan, folders: Mapping[Path, Path]) -> SourceFile:

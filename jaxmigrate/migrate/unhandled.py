@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from jaxmigrate.flow.layout.causes import FAILED
 from jaxmigrate.migrate.plan import FilePlan, Plan, SitePlan
 from jaxmigrate.program.modules import Project, parse_module
 from jaxmigrate.program.resolve import Resolver
@@ -30,7 +31,10 @@ class UnhandledError(Exception):
 
 
 class Unhandled(NamedTuple):
-    """A file that stays as it is by a fault of ours, or since it could not be written back, and what was the matter."""
+    """A file that a fault of ours had to do with, or that could not be written back, and what was the matter.
+
+    `error` is what was raised.
+    """
 
     name: str
     reason: str
@@ -51,13 +55,15 @@ def blamed(path: Path) -> Iterator[None]:
 def plan_what_can_be(
     sources: Sequence[Source], beside: Mapping[Path, str], layout: str, plan: Planner
 ) -> tuple[Plan, dict[str, SyntaxError], list[Unhandled]]:
-    """The plan for all files that can be handled, the syntax errors, and the files that stay by a fault of ours.
+    """The plan for all files that can be handled, the syntax errors, and the files that a fault of ours had to do with.
 
-    Such a file counts as one beside: it is read, so that arrays that cross over to it stay stacked. Where that fails as
-    well, or what failed cannot be told, all arrays stay stacked, and at last each file is planned for by itself.
+    A file that failed counts as one beside: it is read, so that arrays that cross over to it stay stacked. Where that
+    fails as well, or what failed cannot be told, all arrays stay stacked, of which the first file tells, and at last
+    each file is planned for by itself.
     """
     names = {path: name for name, path, _ in sources}
     failed: dict[Path, BaseException] = {}
+    stacked: list[Unhandled] = []
     while True:
         given = [source for source in sources if source[1] not in failed]
         read = {**beside, **{path: text for _, path, text in sources if path in failed}}
@@ -75,14 +81,19 @@ def plan_what_can_be(
             unknown = error
         if layout != "stacked":
             layout = "stacked"
+            at = unknown.path if isinstance(unknown, UnhandledError) else next(iter(names))
+            inner = unknown.__cause__ or unknown
+            stacked.append(Unhandled(names.get(at, str(at)), _of_all(inner), inner))
             continue
         found, errors, failed = _one_by_one(sources, beside, plan, unknown)
+        stacked = [one for one in stacked if one.name not in {names[path] for path in failed}]
         break
     plans = {file.path: file for file in found.files}
     plans |= {name: _untouched(name, path, text, _told(failed[path])) for name, path, text in sources if path in failed}
     files = tuple(plans[name] for name, _, _ in sources if name in plans)
     files += tuple(file for file in found.files if file.new)
-    return Plan(files), errors, [Unhandled(names[path], _told(error), error) for path, error in failed.items()]
+    left = [Unhandled(names[path], _told(error), error) for path, error in failed.items()]
+    return Plan(files), errors, [*stacked, *left]
 
 
 def _one_by_one(
@@ -107,10 +118,17 @@ def _one_by_one(
 def _told(error: BaseException) -> str:
     if isinstance(error, SourceError):
         return error.message
+    return f"jaxmigrate failed at this file ({_what(error)}), so it was not rewritten; please report it"
+
+
+def _of_all(error: BaseException) -> str:
+    return f"{FAILED} ({_what(error)}), so all arrays stay stacked; please report it"
+
+
+def _what(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     where = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-    what = " ".join(f"{type(error).__name__}: {error}".split())
-    return f"jaxmigrate failed at this file ({what}{where}), so it was not rewritten; please report it"
+    return " ".join(f"{type(error).__name__}: {error}".split()) + where
 
 
 def _show() -> None:

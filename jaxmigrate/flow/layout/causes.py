@@ -46,5 +46,6 @@ class Reason:
         return Reason(self.cause, text, self.topic)
 
 
+FAILED = "following the program failed"  # as every reason begins that is a fault of ours
 NOT_ONE = Stacked.ORIGIN.reason("might not hold one slice per device")
 NOT_FULL = Stacked.ORIGIN.reason("the mapped function's arguments might not hold one slice per device")  # of a result

@@ -8,12 +8,14 @@ must stay stacked would keep every other so. The helper only reads them, so that
 from __future__ import annotations
 
 import ast
+import os
+import traceback
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
 from jaxmigrate.flow.layout import buffers, parted_results, read_only_copies
-from jaxmigrate.flow.layout.causes import Stacked
+from jaxmigrate.flow.layout.causes import FAILED, Stacked
 from jaxmigrate.flow.layout.choices import Layouts, all_stacked
 from jaxmigrate.flow.layout.drawn_rows import drawn
 from jaxmigrate.flow.layout.engine import TRANSFERS, follow
@@ -72,12 +74,12 @@ def layouts(code: HostCode, setup: Setup, trust: Trust) -> Layouts:
     try:
         return graded(found, trust)
     except Exception as error:  # noqa: BLE001 - a fault of ours must not keep the rest of a project from its rewrite
+        if os.environ.get("JAXMIGRATE_DEBUG"):
+            traceback.print_exc()
+        what = " ".join(f"{type(error).__name__}: {error}".split())
         return all_stacked(
             code.sites,
-            Stacked.NOT_FOLLOWED.reason(
-                f"following the program failed ({type(error).__name__}: {error}); please report it",
-                "following the program failed; please report it",
-            ),
+            Stacked.NOT_FOLLOWED.reason(f"{FAILED} ({what}); please report it", f"{FAILED}; please report it"),
         )
 
 

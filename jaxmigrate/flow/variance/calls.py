@@ -48,7 +48,7 @@ from jaxmigrate.flow.variance.lattice import (
     unsure,
     whole,
 )
-from jaxmigrate.flow.variance.run import DEEPEST, MOST_WORK, OUTSIDE, Change, Memo, Run, at_least
+from jaxmigrate.flow.variance.run import DEEPEST, MOST_WORK, OUTSIDE, Change, Memo, Run, at_least, stored_of
 from jaxmigrate.program.checking_decorators import beneath
 from jaxmigrate.program.passing import passed
 from jaxmigrate.program.scopes import defaults_of, positional_names
@@ -68,6 +68,9 @@ from jaxmigrate.program.values import (
 
 def call(run: Run, node: ast.Call, frame: Frame) -> AbstractValue:
     """The value of a call expression."""
+    above = _above(node, frame)
+    if above is not None:
+        return above
     receiver = None
     if isinstance(node.func, ast.Attribute):
         receiver = run.evaluate(node.func.value, frame)
@@ -85,6 +88,18 @@ def call(run: Run, node: ast.Call, frame: Frame) -> AbstractValue:
     if run.mode.lenient and len(arguments.given) > 1:
         order.hand(run, node, arguments.given)
     return identified(result, node)
+
+
+def _above(node: ast.Call, frame: Frame) -> AbstractValue | None:
+    """What `super()` gives: the object itself, of which it is not known what its methods do."""
+    if not isinstance(node.func, ast.Name) or node.func.id != "super" or frame.holder("super") is not None:
+        return None
+    given = node.args[1] if len(node.args) > 1 else None
+    name = given.id if isinstance(given, ast.Name) else ""
+    if not node.args and isinstance(frame.node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        name = next(iter(positional_names(frame.node.args)), "")
+    holder = frame.holder(name)
+    return replace(holder.names[name], static=None, callee=None) if holder is not None else None
 
 
 def _called(run: Run, node: ast.expr, frame: Frame) -> AbstractValue:
@@ -138,6 +153,8 @@ def apply(
     if (function.host and not run.agrees) or _has_functions(run, arguments):
         return _anything(run, function, arguments, node)
     methods.note_keys(run, arguments, node, frame)
+    if run.made_of(function):  # an object's `__call__`
+        run.change_within(function, unsure(stored_of([function, *arguments.all()]), run.cause(_label(node), node)))
     applies = methods.note_update_by(run, _label(node), arguments, node, frame)
     run.change_given(_label(node), arguments)
     made = run.hidden(_label(node), union([*arguments.all(), at_rest(function)]), node)
@@ -175,7 +192,7 @@ def _anything(
     everything = replace(union([*arguments.all(), replace(function, callee=None)]), gradient=keeps_gradients)
     for one in arguments.all():
         if one.places and not side_effects.only_gives(run, _label(node)):
-            run.change(one, unsure(everything, cause))
+            run.change_within(one, unsure(replace(everything, places=reachable(arguments)), cause))
     return unsure(replace(everything, places=reachable(arguments)), cause)
 
 
@@ -453,6 +470,8 @@ def construct(run: Run, cls: Class, arguments: Arguments, node: ast.Call | None)
     place = frozenset([node or cls.node])
     instance = Instance(cls)
     names = run.resolver.declared_fields(cls)
+    if not externals.is_network(run, cls):
+        run.constructed.update(dict.fromkeys(place, instance))
     starts = [v for v in run.resolver.attribute(instance, "__init__") if isinstance(v, Function)]
     if len(starts) == 1 and not externals.is_network(run, cls):
         return _started(

@@ -9,7 +9,7 @@ from jaxmigrate.flow.variance.callees import Bound, Closure, Method, Transformed
 from jaxmigrate.flow.variance.frames import Arguments, reachable
 from jaxmigrate.flow.variance.lattice import AbstractValue, Callee, Choice, replace, union, unsure
 from jaxmigrate.flow.variance.library import MUTATORS
-from jaxmigrate.flow.variance.mutation_summary import changed_names
+from jaxmigrate.flow.variance.mutation_summary import RECEIVER, changed_names
 from jaxmigrate.flow.variance.run import Run
 
 
@@ -38,8 +38,9 @@ def _stores(run: Run, callee: Callee) -> bool:
             return run.shared.storing[function.node]
         case Bound(callee=inner) | Transformed(callee=inner):
             return inner.callee is not None and _stores(run, inner.callee)
-        case Method(name=name):
-            return name in MUTATORS
+        case Method(receiver=receiver, name=name):
+            known = name in MUTATORS or bool(run.made_of(receiver))
+            return known or (not run.mode.trusting and RECEIVER in run.shared.hidden.changes(name, run.home))
         case Choice(ways=ways):
             return any(_stores(run, way) for way in ways)
     return False

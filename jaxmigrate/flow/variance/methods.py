@@ -46,14 +46,25 @@ from jaxmigrate.flow.variance.lattice import (
     with_fields,
 )
 from jaxmigrate.flow.variance.library import ARRAY_METHODS, IMPURE_METHODS, MUTATORS
+from jaxmigrate.flow.variance.mutation_summary import RECEIVER
 from jaxmigrate.flow.variance.name_index import DEFINERS
-from jaxmigrate.flow.variance.run import KEY, Run, at_least, weaker
+from jaxmigrate.flow.variance.run import KEY, Run, at_least, stored_of, weaker
 from jaxmigrate.flow.variance.summary import Draw
 from jaxmigrate.program.library import starting, valued
 from jaxmigrate.program.once import once
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.syntax import last_name
-from jaxmigrate.program.values import Application, Class, Constant, External, Member, ModuleValue, Value
+from jaxmigrate.program.values import (
+    Application,
+    Class,
+    Constant,
+    External,
+    Function,
+    Instance,
+    Member,
+    ModuleValue,
+    Value,
+)
 
 STATEFUL = starting("stateful")
 GATHERS = valued("gathers")  # class methods, by the axis over which they gather unless told
@@ -138,6 +149,7 @@ def _unseen(
     held = [receiver, *arguments.all()]
     escaping_callbacks.run_all(run, held)
     run.change_given(name, arguments, receiver.static)
+    _change_object(run, receiver, name, arguments, node)
     everything = replace(union(held), callee=None)
     everything = replace(everything, updated=everything.updated or _applies_in_place(name, everything, node, frame))
     note_keys(run, arguments, node, frame)
@@ -147,7 +159,7 @@ def _unseen(
         looks = name in LOOKS and not run.defines(name)
         for one in held if not looks else ():
             if one.places:
-                run.change(one, unsure(everything, run.cause(name, node)))
+                run.change_within(one, unsure(stored_of(held), run.cause(name, node)))
         return unsure(everything, run.cause(name, node))
     if name in ARRAY_METHODS and ((run.mode.lenient and receiver.kind == "array") or not run.defines(name)):
         return _of_array(run, name, everything, arguments, node)
@@ -169,6 +181,18 @@ def _unseen(
             run.reading.statistics.append((frame.module, node))
         result = tuple_of([result, statistics])
     return fresh(result, node, Arguments((receiver, *arguments.given), arguments.named, arguments.rest))
+
+
+def _change_object(run: Run, receiver: AbstractValue, name: str, arguments: Arguments, node: ast.Call | None) -> None:
+    """A method of the program's of this name may change its object; any may of a class that is not known any more."""
+    if not receiver.places or receiver.kind == "array":
+        return
+    static = receiver.static
+    known = isinstance(static, Instance) and any(isinstance(v, Function) for v in run.resolver.attribute(static, name))
+    made = not known and bool(run.made_of(receiver))
+    if made or (not run.mode.trusting and RECEIVER in run.shared.hidden.changes(name, run.home)):
+        stored = stored_of([receiver, *arguments.all()])
+        run.change_within(receiver, replace(run.hidden(name, stored, node), places=stored.places))
 
 
 def _applies(run: Run, name: str, arguments: Arguments) -> bool:

@@ -22,6 +22,7 @@ from jaxmigrate.flow.variance.name_index import NameIndex
 from jaxmigrate.flow.variance.process_modules import ProcessModules
 from jaxmigrate.flow.variance.units import CONSTRUCTOR, Unit, constructor_of, on_devices
 from jaxmigrate.program.collectives import AXIS_POSITIONS
+from jaxmigrate.program.functions import is_static
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import External, Function
@@ -122,7 +123,7 @@ class NameCallGraph:
         return self._implicit[key]
 
     def changes(self, name: str, home: Module | None = None) -> frozenset[int | str]:
-        """Which of its arguments a function or method of the program that is called so may change.
+        """Which of its arguments, and whether its object, a function or method that is called so may change.
 
         What is called by no name, as `table[0](x)` is, may be any that is kept somewhere.
         """
@@ -143,8 +144,8 @@ class NameCallGraph:
 
     def changes_of_bodies(self, nodes: Iterable[ast.AST], home: Module | None) -> frozenset[int | str]:
         """Which of their arguments some functions may change, by themselves or by what they call."""
-        each = [changes_of(node) for node in nodes]
-        known = {called: self.changes(called, home) for one in each for _, called in one.passed}
+        each = [changes_of(node, method=True) for node in nodes]
+        known = {called: self.changes(called, home) for one in each for _, called in (*one.passed, *one.asked)}
         return passed_on(each, known)
 
     def _passed_to(self, name: str, beside: frozenset[Module]) -> set[str]:
@@ -154,7 +155,9 @@ class NameCallGraph:
             current = pending.pop()
             if current not in found:
                 found.add(current)
-                pending += [called for one in self._changes_of(current, beside) for _, called in one.passed]
+                pending += [
+                    called for one in self._changes_of(current, beside) for _, called in (*one.passed, *one.asked)
+                ]
         return found
 
     def _changes_of(self, name: str, beside: frozenset[Module]) -> list[Changes]:
@@ -164,7 +167,9 @@ class NameCallGraph:
         units = on_devices([*called.get(name, ()), *called.get(constructor_of(name), ())], beside)
         for unit in units:
             if unit not in self._changes:
-                self._changes[unit] = changes_of(unit.node)
+                in_class = isinstance(unit.module.table.parents.get(unit.node), ast.ClassDef)
+                method = in_class and isinstance(unit.node, ast.FunctionDef) and not is_static(unit.node)
+                self._changes[unit] = changes_of(unit.node, method=method, starts=unit.name == CONSTRUCTOR)
         return [self._changes[unit] for unit in units]
 
     def is_defined(self, name: str) -> bool:

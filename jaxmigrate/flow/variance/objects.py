@@ -36,7 +36,7 @@ from jaxmigrate.flow.variance.lattice import (
     with_fields,
 )
 from jaxmigrate.flow.variance.library import NAMED_TUPLES
-from jaxmigrate.flow.variance.run import KEY, OUTSIDE, OUTSIDE_KEY, Run, at_least, weaker
+from jaxmigrate.flow.variance.run import KEY, OUTSIDE, OUTSIDE_KEY, Run, at_least, stored_of, weaker
 from jaxmigrate.program.functions import is_abstract
 from jaxmigrate.program.values import (
     UNKNOWN,
@@ -63,16 +63,19 @@ STORING = frozenset({"__setattr__", "__setitem__"})
 
 def own_methods(run: Run, value: AbstractValue, names: frozenset[str]) -> list[Function]:
     """The methods of some names that an object's class, which is in sight, has of its own."""
-    if not isinstance(value.static, Instance):
-        return []
-    found = (run.resolver.attribute(value.static, name) for name in sorted(names))
+    found = (run.resolver.attribute(one, name) for one in _instances(run, value) for name in sorted(names))
     return [one for values in found for one in values if isinstance(one, Function)]
 
 
 def _is_property(run: Run, value: AbstractValue, name: str | None) -> bool:
     """Whether storing an attribute may run a method of a class in sight."""
-    found = run.resolver.attribute(value.static, name) if isinstance(value.static, Instance) and name else ()
+    found = (v for one in _instances(run, value) for v in run.resolver.attribute(one, name)) if name else ()
     return any(isinstance(v, Application) and not _is_field(v) for v in found)
+
+
+def _instances(run: Run, value: AbstractValue) -> list[Instance]:
+    """What a value is an object of, as far as its class is in sight: made in the body, where that is not known."""
+    return [value.static] if isinstance(value.static, Instance) else run.made_of(value)
 
 
 def _is_field(value: Application) -> bool:
@@ -83,7 +86,7 @@ def operate(run: Run, values: Sequence[AbstractValue], names: frozenset[str]) ->
     """Python runs methods of objects, which may store something in these: an operator's, a context's."""
     for value in values:
         if any(escaping_callbacks.stores(method.node) for method in own_methods(run, value, names)):
-            run.change(value, union([whole(one) for one in values]))
+            run.change_within(value, stored_of(values))
 
 
 # Reading
@@ -123,9 +126,22 @@ def attribute(run: Run, value: AbstractValue, name: str) -> AbstractValue:
             return replace(known, marks=known.marks | {GIVEN, f"{KEPT}{OUTSIDE_KEY}"})  # given, as a parameter is
         return known
     inner = field(value, name)
+    if _is_of_class(run, value, name):
+        kept = run.kept(inner, (value.static, name))
+        inner = replace(join_all([kept, inner]), places=kept.places | inner.places)
     if run.spilled == Level.MAY and isinstance(value.static, Class | Function | Instance) and not _has(value, name):
         inner = unsure(inner)  # what was stored may have been stored there
     return replace(inner, callee=Method(value, name), places=inner.places | value.places)
+
+
+def _is_of_class(run: Run, value: AbstractValue, name: str) -> bool:
+    """Whether an attribute may be one that all objects of a class share, and that may be changed in place."""
+    if not isinstance(value.static, Instance) or value.fields is None or name in value.fields:
+        return False
+    if run.resolver.attribute(value.static, name) != (UNKNOWN,):
+        return False
+    scopes = (one.module.table.own_scope[one.node] for one in run.resolver.lineage(value.static.cls))
+    return any(name in scope.bindings for scope in scopes)
 
 
 def _has(value: AbstractValue, name: str) -> bool:
@@ -181,8 +197,9 @@ def _known(run: Run, value: AbstractValue, name: str) -> AbstractValue | None:
             return None
         case Application(callee=External(), arguments=(one,)) if isinstance(one.value, Function):
             return None
-    if value.fields is not None and OTHERS in value.fields and run.spilled is None:
-        return None
+    if value.fields is not None and OTHERS in value.fields:
+        outside = _of_values(run, owner, name, values) if run.spilled is not None else None
+        return join_all([outside, field(value, name)]) if outside is not None else None
     return _of_values(run, owner, name, values)
 
 
@@ -298,6 +315,7 @@ def store(run: Run, owner: ast.expr, key: str | None, value: AbstractValue, fram
     value = run.settle(value)
     if own_methods(run, before, STORING) or _is_property(run, before, key):
         after = weaker(before, value)
+        run.change_within(before, replace(value, places=value.places | before.places))
     elif key is not None and (before.fields is not None or before.places or before.kind != "array"):
         after = with_fields(before, {key: value})
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from jaxmigrate.flow.conditions import known_truth
@@ -17,12 +17,14 @@ from jaxmigrate.flow.variance.lattice import (
     KEPT,
     MOST_CHOICES,
     NO_CAUSE,
+    OTHERS,
     PASSING,
     SUMMED,
     AbstractValue,
     Callee,
     Cause,
     Choice,
+    Fields,
     Level,
     doubtful,
     inside,
@@ -34,7 +36,7 @@ from jaxmigrate.flow.variance.lattice import (
 )
 from jaxmigrate.flow.variance.library import is_host_source
 from jaxmigrate.flow.variance.mode import Mode
-from jaxmigrate.flow.variance.mutation_summary import STARRED
+from jaxmigrate.flow.variance.mutation_summary import RECEIVER, STARRED
 from jaxmigrate.flow.variance.name_call_graph import NameCallGraph
 from jaxmigrate.flow.variance.process_taint import ProcessTaint
 from jaxmigrate.flow.variance.summary import Reading
@@ -158,6 +160,7 @@ class Run:
     modules: list[Module] = made(factory=list)  # of the functions that are being read
     untold: Cause = NO_CAUSE  # of the last test that processes may not agree on
     spills: Level | None = None
+    constructed: dict[object, Instance] = made(factory=dict)  # objects of classes in sight, by where they are made
     escaped: set[object] = made(factory=set)  # where what was stored outside may have been made
     applying: int = 0  # how many networks deep
     differentiating: int = 0  # how many derivatives deep: what is made there is a part of a loss
@@ -374,9 +377,9 @@ class Run:
         given = [*enumerate(arguments.given), *arguments.named.items(), (STARRED, arguments.rest)]
         held = [(place, one) for place, one in given if one is not None and one.places and one.kind != "array"]
         changed = changed_by() if held and not self.mode.trusting else frozenset()
-        for place, one in held if changed else ():
+        for place, one in held if changed - {RECEIVER} else ():
             if place in changed or STARRED in changed or place == STARRED:
-                self.change(one, union([whole(other) for other in arguments.all()]))
+                self.change_within(one, stored_of(arguments.all()))
 
     def defines(self, name: str) -> bool:
         """Whether the program has a function or method of its own of this name."""
@@ -398,6 +401,14 @@ class Run:
         return not self.mode.trusting and self.shared.hidden.is_overridden(owner.cls.node.name, name)
 
     # Mutation
+
+    def made_of(self, value: AbstractValue) -> list[Instance]:
+        """The objects of classes in sight that a value may be, or hold, which the body has made itself."""
+        return [] if not self.constructed else [self.constructed[p] for p in value.origins if p in self.constructed]
+
+    def change_within(self, target: AbstractValue, stored: AbstractValue) -> None:
+        """Something is stored in an object, or in any that it holds, by code that is not followed."""
+        self.change(replace(target, own=None), stored)
 
     def change(self, target: AbstractValue, stored: AbstractValue) -> None:
         """Something is stored in an object: every variable that may hold it, or a part of it, is no longer certain."""
@@ -449,7 +460,7 @@ def weaker(value: AbstractValue, stored: AbstractValue) -> AbstractValue:
     level = value.level if inside(value) == inside(stored) == value.level else Level.MAY
     flat = replace(value, parts=None, fields=None, static=None, callee=None, kind="unknown", reduced=False)
     both = union([flat, stored])
-    return replace(
+    flat = replace(
         flat,
         level=level,
         gradient=both.gradient,
@@ -457,6 +468,22 @@ def weaker(value: AbstractValue, stored: AbstractValue) -> AbstractValue:
         host=both.host,
         places=value.places | stored.places,
     )
+    if isinstance(value.static, Instance) and value.fields is not None and not _has_functions((value, stored)):
+        return replace(flat, static=value.static, fields=Fields({OTHERS: whole(flat)}))
+    return flat
+
+
+def stored_of(values: Iterable[AbstractValue]) -> AbstractValue:
+    """What code out of sight may store of what it is given."""
+    each = [whole(one) for one in values]
+    return replace(union(each), places=frozenset[object]().union(*(one.places for one in each)))
+
+
+def _has_functions(values: Iterable[AbstractValue]) -> bool:
+    """Whether objects may hold functions, which may stand where their classes have methods."""
+    inner = [one for value in values for one in (*(value.parts or ()), *(value.fields or {}).values())]
+    found = any(one.callee is not None or not isinstance(one.static, Constant | Instance | None) for one in inner)
+    return found or (bool(inner) and _has_functions(inner))
 
 
 def _is_as_weak(value: AbstractValue, stored: AbstractValue) -> bool:

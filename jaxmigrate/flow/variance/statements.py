@@ -23,7 +23,7 @@ from jaxmigrate.flow.variance.lattice import (
     shallow,
     whole,
 )
-from jaxmigrate.flow.variance.run import Run, weaker, widened
+from jaxmigrate.flow.variance.run import Run, stored_of, weaker, widened
 from jaxmigrate.program.values import Constant
 
 MOST_ROUNDS = 6
@@ -59,6 +59,7 @@ OPERATORS_IN_PLACE: dict[type[ast.operator], str] = {
     ast.RShift: "__irshift__",
 }
 OPERATORS = tuple(OPERATORS_IN_PLACE)
+IN_PLACE = frozenset({*OPERATORS_IN_PLACE.values(), "__iadd__", "__iand__", "__ior__", "__ixor__"})
 
 
 def _augmented(run: Run, node: ast.AugAssign, frame: Frame) -> bool:
@@ -66,6 +67,8 @@ def _augmented(run: Run, node: ast.AugAssign, frame: Frame) -> bool:
     if before.places and before.kind != "array" and _changes_in_place(run, node.op, before, value):
         after = weaker(before, value)
         objects.replace_object(run, node.target, before, after, value, frame)
+        if objects.own_methods(run, before, IN_PLACE):
+            run.change_within(before, stored_of([before, value]))
         if not isinstance(node.target, ast.Name):
             objects.assign(run, node.target, after, frame)
         return True
