@@ -9,8 +9,9 @@ from jaxmigrate.flow.variance.callees import Bound, Closure, Method, Transformed
 from jaxmigrate.flow.variance.frames import Arguments, reachable
 from jaxmigrate.flow.variance.lattice import AbstractValue, Callee, Choice, replace, union, unsure
 from jaxmigrate.flow.variance.library import MUTATORS
-from jaxmigrate.flow.variance.mutation_summary import RECEIVER, changed_names
+from jaxmigrate.flow.variance.mutation_summary import changed_names
 from jaxmigrate.flow.variance.run import Run
+from jaxmigrate.program.values import Function
 
 
 def run_all(run: Run, values: Iterable[AbstractValue]) -> None:
@@ -39,8 +40,12 @@ def _stores(run: Run, callee: Callee) -> bool:
         case Bound(callee=inner) | Transformed(callee=inner):
             return inner.callee is not None and _stores(run, inner.callee)
         case Method(receiver=receiver, name=name):
-            known = name in MUTATORS or bool(run.made_of(receiver))
-            return known or (not run.mode.trusting and RECEIVER in run.shared.hidden.changes(name, run.home))
+            found = (value for one in run.made_of(receiver) for value in run.resolver.attribute(one, name))
+            return (
+                name in MUTATORS
+                or any(isinstance(value, Function) for value in found)
+                or run.changes_object(receiver, name)
+            )
         case Choice(ways=ways):
             return any(_stores(run, way) for way in ways)
     return False

@@ -46,7 +46,6 @@ from jaxmigrate.flow.variance.lattice import (
     with_fields,
 )
 from jaxmigrate.flow.variance.library import ARRAY_METHODS, IMPURE_METHODS, MUTATORS
-from jaxmigrate.flow.variance.mutation_summary import RECEIVER
 from jaxmigrate.flow.variance.name_index import DEFINERS
 from jaxmigrate.flow.variance.run import KEY, Run, at_least, stored_of, weaker
 from jaxmigrate.flow.variance.summary import Draw
@@ -190,7 +189,7 @@ def _change_object(run: Run, receiver: AbstractValue, name: str, arguments: Argu
     static = receiver.static
     known = isinstance(static, Instance) and any(isinstance(v, Function) for v in run.resolver.attribute(static, name))
     made = not known and bool(run.made_of(receiver))
-    if made or (not run.mode.trusting and RECEIVER in run.shared.hidden.changes(name, run.home)):
+    if made or run.changes_object(receiver, name, arguments):
         stored = stored_of([receiver, *arguments.all()])
         run.change_within(receiver, replace(run.hidden(name, stored, node), places=stored.places))
 

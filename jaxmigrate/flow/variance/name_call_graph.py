@@ -10,15 +10,16 @@ methods, and methods of the name that is called.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cached_property
 
 from jaxmigrate.flow.axis_values import axis_names
 from jaxmigrate.flow.variance import reflection
 from jaxmigrate.flow.variance.callbacks import PURE_CALLBACK, is_pure_callback
 from jaxmigrate.flow.variance.kept_functions import KeptFunctions
-from jaxmigrate.flow.variance.mutation_summary import Changes, changes_of, passed_on
+from jaxmigrate.flow.variance.mutation_summary import RECEIVER, Changes, changes_of, passed_on
 from jaxmigrate.flow.variance.name_index import NameIndex
+from jaxmigrate.flow.variance.objects_here import classes_here, takes
 from jaxmigrate.flow.variance.process_modules import ProcessModules
 from jaxmigrate.flow.variance.units import CONSTRUCTOR, Unit, constructor_of, on_devices
 from jaxmigrate.program.collectives import AXIS_POSITIONS
@@ -42,6 +43,7 @@ class NameCallGraph:
         self._anywhere: dict[frozenset[Module], tuple[set[str], list[Unit]]] = {}
         self._changes: dict[Unit, Changes] = {}
         self._changed: dict[frozenset[Module], dict[str, frozenset[int | str]]] = {}
+        self._here: dict[tuple[ast.AST, frozenset[Module]], set[str]] = {}
         self._of_name: dict[tuple[str, Module | None], list[Unit]] = {}
 
     @property
@@ -141,6 +143,42 @@ class NameCallGraph:
                 grows = any(known[one] != parameters for one, parameters in found.items())
                 known |= found
         return known[name]
+
+    def changes_object(
+        self, name: str, home: Module | None, body: ast.AST | None, call: tuple[int, Collection[str]] | None
+    ) -> bool:
+        """Whether a method of the program that is called so may change its object, of whose class nothing is known.
+
+        `body` is what is read, None where the object comes from outside; `call` are how many arguments it is given by
+        position, and the names of others, None where that is not known.
+        """
+        if RECEIVER not in self.changes(name, home):
+            return False
+        beside = self._beside(home)
+        for unit in on_devices(self.index.units.get(name, ()), beside):
+            above = unit.module.table.parents.get(unit.node)
+            if call is not None and not takes(unit.node, *call):
+                continue
+            if body is None or not isinstance(above, ast.ClassDef) or above.name in self._classes_here(body, beside):
+                return True
+        return False
+
+    def _classes_here(self, body: ast.AST, beside: frozenset[Module]) -> set[str]:
+        key = (body, beside)
+        if key not in self._here:
+            unit = self.index.of_node.get(body)
+            names = set(self._started_names(beside))
+            if unit is None:
+                names.update(self.index.units)  # nothing is known of what it mentions
+            else:
+                self._from([unit.name, *unit.mentions], beside, names)
+            self._here[key] = classes_here((u for found in self.index.units.values() for u in found), names)
+        return self._here[key]
+
+    def _started_names(self, beside: frozenset[Module]) -> set[str]:
+        if beside not in self._anywhere:
+            self._anywhere[beside] = self._started(beside)
+        return self._anywhere[beside][0]
 
     def changes_of_bodies(self, nodes: Iterable[ast.AST], home: Module | None) -> frozenset[int | str]:
         """Which of their arguments some functions may change, by themselves or by what they call."""

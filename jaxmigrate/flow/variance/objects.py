@@ -38,6 +38,7 @@ from jaxmigrate.flow.variance.lattice import (
 from jaxmigrate.flow.variance.library import NAMED_TUPLES
 from jaxmigrate.flow.variance.run import KEY, OUTSIDE, OUTSIDE_KEY, Run, at_least, stored_of, weaker
 from jaxmigrate.program.functions import is_abstract
+from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import (
     UNKNOWN,
     Application,
@@ -141,7 +142,8 @@ def _is_of_class(run: Run, value: AbstractValue, name: str) -> bool:
     if run.resolver.attribute(value.static, name) != (UNKNOWN,):
         return False
     scopes = (one.module.table.own_scope[one.node] for one in run.resolver.lineage(value.static.cls))
-    return any(name in scope.bindings for scope in scopes)
+    made = [binding.value for scope in scopes for binding in scope.bindings.get(name, ())]
+    return any(not isinstance(one, ast.Call) or last_name(one.func) != "field" for one in made)
 
 
 def _has(value: AbstractValue, name: str) -> bool:

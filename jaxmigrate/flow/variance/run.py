@@ -406,6 +406,16 @@ class Run:
         """The objects of classes in sight that a value may be, or hold, which the body has made itself."""
         return [] if not self.constructed else [self.constructed[p] for p in value.origins if p in self.constructed]
 
+    def changes_object(self, value: AbstractValue, name: str, arguments: Arguments | None = None) -> bool:
+        """Whether a method of the program's of this name may change a value whose class is not known."""
+        if self.mode.trusting:
+            return False
+        outside = any(isinstance(place, tuple) and place[:1] == (OUTSIDE,) for place in value.origins)
+        body = None if outside or not self.active else self.active[0]
+        starred = arguments is None or arguments.rest is not None
+        call = None if starred or arguments is None else (len(arguments.given), [*arguments.named])
+        return self.shared.hidden.changes_object(name, self.home, body, call)
+
     def change_within(self, target: AbstractValue, stored: AbstractValue) -> None:
         """Something is stored in an object, or in any that it holds, by code that is not followed."""
         self.change(replace(target, own=None), stored)

@@ -6,8 +6,12 @@ body gives a value that differs between devices first (all were run on eight), a
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from jaxmigrate.migrate.options import PlanOptions
+from jaxmigrate.migrate.project import plan_sources
 from tests.flow.variance.test_levels import levels
 
 HOLDER = """
@@ -32,6 +36,35 @@ class T:
     def item(self, v):
         for e in (self.a,): e.update(k=v)
 def put(t, v): t.set(v)
+"""
+
+METER = """import jax, jax.numpy as jnp, numpy as np, optax
+from flax import jax_utils, struct
+from flax.training import train_state
+from flax.training.common_utils import shard
+class Meter:
+    def __init__(self): self.sum = 0.0
+    def update(self, v, n=1): self.sum += v * n
+class TrainState(train_state.TrainState):
+    key: jax.Array
+def step(state, batch):
+    key, use = jax.random.split(state.key)
+    def loss(p): return jnp.mean((batch @ p + jax.random.normal(use)) ** 2)
+    l, g = jax.value_and_grad(loss)(state.params)
+    g = jax.lax.pmean(g, "batch")
+    u, o = state.tx.update(g, state.opt_state, state.params)
+    return state.replace(params=optax.apply_updates(state.params, u), opt_state=o, key=key), jax.lax.pmean(l, "batch")
+def main(batches):
+    state = TrainState.create(apply_fn=None, params=jnp.ones(3), tx=optax.adam(1e-3), key=jax.random.PRNGKey(0))
+    state = jax_utils.replicate(state)
+    state = state.replace(key=jax.random.split(jax.random.PRNGKey(1), jax.device_count()))
+    p_step = jax.pmap(step, axis_name="batch")
+    meter = Meter()
+    for b in batches:
+        state, l = p_step(state, shard(b))
+        meter.update(float(l[0]))
+    return jax_utils.unreplicate(state).params
+main([np.ones((16, 3), np.float32)])
 """
 
 BODIES = {
@@ -419,6 +452,61 @@ class K(H2):
 def f(x, p):
     h = K(); h.l = x; return h.get(), x
 """,
+    "makers": HOLDER
+    + """
+MAKERS = {"h": lambda: H()}
+def f(x, p):
+    h = MAKERS["h"](); h.d["o"] = p; h.set(x); return h.d["loss"], x
+""",
+    "makers3": HOLDER
+    + """
+def go(): return H()
+MAKERS = {"h": go}
+def f(x, p):
+    h = MAKERS["h"](); h.d["o"] = p; h.set(x); return h.d["loss"], x
+""",
+    "globs": HOLDER
+    + """
+def f(x, p):
+    h = globals()["H"](); h.d["o"] = p; h.set(x); return h.d["loss"], x
+""",
+    "evald": HOLDER
+    + """
+def f(x, p):
+    h = eval("H()"); h.d["o"] = p; h.set(x); return h.d["loss"], x
+""",
+    "sub only": """
+class A:
+    def __init__(self): self.d = {}
+    def set(self, v): self.d['loss'] = v
+class Z(A):
+    pass
+def f(x, p):
+    h = [Z()][0 if p.ndim else 0]; h.d["o"] = p; h.set(x); return h.d["loss"], x
+""",
+    "outside list": HOLDER
+    + """
+HS = [H()]
+def f(x, p):
+    h = HS[int(0)]; h.d["o"] = p; h.set(x); return h.d["loss"], x
+""",
+    "registry": """
+REG = {}
+def reg(c):
+    REG[c.__name__] = c
+    return c
+@reg
+class H:
+    def __init__(self): self.d = {}
+    def set(self, v): self.d["loss"] = v
+def f(x, p):
+    h = REG["H"](); h.d["o"] = p; h.set(x); return h.d["loss"], x
+""",
+    "inner cb": HOLDER
+    + """
+def f(x, p):
+    h = H(); h.cb = lambda v: h.d.update(loss=v); h.d["o"] = p; g = h; jax.tree.map(g.cb, x); return h.d["loss"], x
+""",
     "given set": TREE
     + """
 def f(x, t):
@@ -482,3 +570,10 @@ def test_what_an_object_is_changed_by(name: str) -> None:
 )
 def test_what_only_equal_values_are_stored_in(body: str, expected: str) -> None:
     assert levels(f"{HOLDER}def f(x, p): {body}\n") == expected
+
+
+def test_what_the_host_alone_makes_objects_of_is_no_state() -> None:
+    """The namesake of an optimizer's `update` changes a meter, which no map is given."""
+    plan, _ = plan_sources([("main.py", Path("/nowhere/main.py"), METER)], PlanOptions("auto"))
+    found = [(one.name, one.layout) for one in plan.sites[0].outputs]
+    assert found == [("0", "replicated"), ("0.key", "stacked"), ("1", "replicated")]
