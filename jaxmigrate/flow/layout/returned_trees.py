@@ -26,10 +26,7 @@ from jaxmigrate.program.values import Application, Constant, External, Function,
 
 DEEPEST = 4  # calls within one another
 MAPS = named("tree-map")
-KEEPS = named("reduction") | {
-    *("jax.block_until_ready", "jax.device_get", "jax.lax.optimization_barrier", "jax.lax.pcast", "jax.lax.pvary"),
-    *("jax.lax.stop_gradient", "jax.lax.with_sharding_constraint", "copy.deepcopy"),
-}
+KEEPS = named("reduction", "same-tree")
 ARITHMETIC = ("jax.", "jaxlib.", "numpy.", "optax.", "chex.")  # what changes no dictionary that it is given
 READERS = frozenset(
     f"builtins.{name}" for name in ("print", "len", "float", "int", "bool", "isinstance", "str", "repr", "type", "id")
