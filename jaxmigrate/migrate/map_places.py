@@ -106,7 +106,14 @@ class MapPlaces:
             return None
         read = [n for n in self.module.nodes if isinstance(n, ast.Name) and n.id == name and n not in known]
         early = any(function.lineno <= n.lineno <= (statement.end_lineno or statement.lineno) for n in read)
-        return None if early or function.lineno > statement.lineno else function
+        later = set(names_in([plan.axis])) if isinstance(plan.axis, ast.expr) else set()  # read at each call
+        options = [one for one in names_in([statement.value]) if one not in known | later]
+        known_above = all(
+            getattr(one.node, "lineno", 0) < function.lineno
+            for option in options
+            for one in holder.bindings.get(option.id, ())
+        )
+        return None if early or not known_above or function.lineno > statement.lineno else function
 
     def _is_bound_once(self, statement: ast.Assign) -> bool:
         target = statement.targets[0]

@@ -42,6 +42,7 @@ DECORATED = {
     "axis above": ('AXIS = "n"', "jax.pmap(step, axis_name=AXIS)"),
 }
 NAMED = {
+    "options between": ("DONATED = (0,)", 'jax.pmap(step, "n", donate_argnums=DONATED)'),
     "partial": ("", 'jax.pmap(functools.partial(step, rate=0.25), axis_name="n")'),
     "twice": ("step = functools.partial(step, rate=0.25)", PLAIN),
     "read before": ("print(step.__name__)", PLAIN),
