@@ -287,7 +287,7 @@ def needs_of(
     return replace(
         needs,
         processes=around.several,
-        for_one=around.processes and not around.several,
+        for_one=not around.several,
         alone=alone,
         lower=around.lower,
         wrapped=around.wrapped,

@@ -28,7 +28,7 @@ class Needs:
 
     `axis_name` is "given" where every site passes a string, "optional" where one may pass None or nothing, "absent"
     where none passes any. `list_axes` says that an `in_axes` may be a list. `processes` asks for host-local arrays in
-    programs of several processes, `for_one` that it raises in one that nothing shows to be of several; `lower` and
+    programs of several processes, `for_one` that it raises in one that no file shows to be of several; `lower` and
     `wrapped` ask for the attributes of those names on the result. `inner` says
     that what is mapped may hold maps itself, which share the mesh. `alone` says that an argument whose axis is None may
     lie on one device, where `jax.jit` takes no others beside it, and `moves` that any may lie on devices that are not

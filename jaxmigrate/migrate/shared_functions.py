@@ -73,7 +73,7 @@ def _mesh_of(names: FileNames, wanted: Wanted) -> Iterator[str]:
     devices = wanted.first(jax)
     yield f"def mesh_of(tree{', ' + parameter if parameter else ''}):"
     yield '    """The first devices, one for each row of the arrays in tree."""'
-    if wanted.processes and not wanted.several:
+    if not wanted.several:
         yield f"    {only_one(jax)}"
     yield f"    rows, *_ = {jax}.tree.leaves(tree)[0].shape"
     yield f"    return {names.of('jax.sharding.Mesh')}({devices}[:rows], ({axis},))"

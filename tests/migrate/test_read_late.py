@@ -83,7 +83,7 @@ def main():
     config.LR = 9.0
     p = jax_utils.replicate(jnp.ones(2))
     x = common_utils.shard(np.arange(96, dtype=np.float32).reshape(-1, 2) / 9)
-    return jax_utils.unreplicate(warm(p, x)), jax_utils.unreplicate(hot(p, x))
+    return np.asarray(jax_utils.unreplicate(warm(p, x))), np.asarray(jax_utils.unreplicate(hot(p, x)))
 """,
 }
 
