@@ -61,7 +61,7 @@ def computed(
 ) -> Abstract | None:
     """What arithmetic gives that changes no axis of the arrays among its operands; None where it may be another."""
     arrays = [value for value, _ in operands if not _is_plain(value)]
-    plain = [one for value, one in operands if _is_plain(value) and value != NUMBER]
+    plain = [one for value, one in operands if _is_plain(value) and not _starts_as_number(it, value, one, frame)]
     if not arrays or not all(isinstance(value, Ref | Nothing) for value in arrays):
         return None
     refs = [value for value in arrays if isinstance(value, Ref)]
@@ -134,6 +134,20 @@ def _have_one_rank(
         says = f"the arrays in `{ast.unparse(node)}` have as many dimensions"
         it.lean(refs, Assumption("likely", "splits", "", says, frame.module, node))
     return it.trust.likely
+
+
+def _starts_as_number(it: Interpreter, value: Abstract, node: ast.expr | None, frame: Frame) -> bool:
+    """Whether an operand is what arrays are added to later on, and still the number that it starts as: `total = 0`."""
+    if value != NUMBER or not isinstance(node, ast.Name):
+        return False
+    for binding in it.resolver.bindings_at(node, frame.module):
+        start = binding.value
+        for index in binding.path:
+            parts = start.elts if isinstance(start, ast.Tuple | ast.List) else []
+            start = parts[index] if isinstance(index, int) and index < len(parts) else None
+        if isinstance(start, ast.Constant) and isinstance(start.value, int | float):
+            return True
+    return False
 
 
 def _is_plain(value: Abstract) -> bool:

@@ -13,6 +13,7 @@ from jaxmigrate.flow.layout.stores import Assumed, Blockers, Bodies, Lending, Lo
 from jaxmigrate.flow.layout.values import (
     MIXED,
     NOTHING,
+    NUMBER,
     PLAIN,
     UNKNOWN,
     Abstract,
@@ -342,8 +343,6 @@ class State:
                 return Func(_items(one) | _items(other))
             case Plain(), Plain():
                 return one if one == other else PLAIN
-            case (Plain(number=True), Ref() as arrays) | (Ref() as arrays, Plain(number=True)):
-                return arrays
         return self._join_unlike(one, other, node, module)
 
     def _common_base(self, one: Class, other: Class) -> Class | None:
@@ -424,8 +423,10 @@ class State:
         if not isinstance(value, Mixed):
             return value
         result: Abstract = NOTHING
+        arrays = any(isinstance(one, Ref) for one in value.values)
         for one in value.values:
-            result = self.join(result, one, node, module)
+            if not (arrays and one == NUMBER):  # `total = 0`, to which arrays are added
+                result = self.join(result, one, node, module)
         return result
 
     def lean(self, values: Iterable[Abstract], why: Assumption) -> None:
