@@ -92,9 +92,8 @@ def innermost(value: Value, resolver: Resolver) -> Function | None:
             operands = resolver.argument_values(first)
             return innermost(operands[0], resolver) if operands else None
         case Application(callee=External(name=name)) if name in TRANSPARENT or name == VMAP:
-            wrapped = argument(value.arguments, 0, "fun", "f")
-            operands = resolver.argument_values(wrapped) if wrapped is not None else ()
-            return innermost(beneath(operands[0]), resolver) if len(operands) == 1 else None
+            operand = _compiled(value, resolver)
+            return innermost(beneath(operand), resolver) if operand is not None else None
         case Application(callee=Function() as factory) if not isinstance(factory.node, ast.Lambda):
             returned = resolver.returned(factory)
             return returned[0] if len(returned) == 1 and isinstance(returned[0], Function) else None
@@ -104,17 +103,23 @@ def innermost(value: Value, resolver: Resolver) -> Function | None:
     return None
 
 
+def _compiled(value: Application, resolver: Resolver) -> Value | None:
+    """The one function that `jit` and the like are given; None where it may be another."""
+    wrapped = argument(value.arguments, 0, "fun", "f")
+    operands = resolver.argument_values(wrapped) if wrapped is not None else ()
+    return operands[0] if len(operands) == 1 else None
+
+
 def partial_beneath(value: Value, resolver: Resolver) -> Value:
     """The partial that `jit(partial(step, ...))` compiles, for its arguments are none of the map's; else the value."""
     inner = value
     for _ in range(LAYERS):
         match inner:
             case Application(callee=External(name=name)) if name in TRANSPARENT:
-                wrapped = argument(inner.arguments, 0, "fun", "f")
-                operands = resolver.argument_values(wrapped) if wrapped is not None else ()
-                if len(operands) != 1:
+                operand = _compiled(inner, resolver)
+                if operand is None:
                     return value
-                inner = operands[0]
+                inner = operand
             case Partial():
                 return inner
             case _:
@@ -128,11 +133,10 @@ def takes_blocks(found: DeviceMap, resolver: Resolver) -> bool:
     for _ in range(LAYERS):
         match value:
             case Application(callee=External(name=name)) if name in TRANSPARENT:
-                wrapped = argument(value.arguments, 0, "fun", "f")
-                operands = resolver.argument_values(wrapped) if wrapped is not None else ()
-                if len(operands) != 1:
+                operand = _compiled(value, resolver)
+                if operand is None:
                     return False
-                value = operands[0]
+                value = operand
             case Application(callee=Function()):
                 return True
             case Partial():

@@ -166,9 +166,9 @@ def function(it: Interpreter, name: str, given: Given, node: ast.Call, frame: Fr
         return result
     if name in SHAPES_ALL and values and isinstance(values[0], Ref) and not any(map(is_tracked, [*values[1:]])):
         sized = len(values) <= (1 if name.endswith(".ravel") else 2) and not set(given.named) - {"shape", "newshape"}
-        return (
-            flat(it, values[0], node, given.places.get(0, node), frame) if sized else None
-        )  # else by an order of its own
+        if not sized:
+            return None  # by an order of its own
+        return flat(it, values[0], node, given.places.get(0, node), frame)
     single = len(values) == len(node.args) == 1 and given.places.get(0) is node.args[0]
     if name in EXACT | MEANS | SUMS and single and not given.named and isinstance(values[0], Ref | Nothing | Seq):
         return reduced(it, name, values[0], node, frame, fetched=name.startswith("numpy."))
