@@ -15,10 +15,10 @@ from jaxmigrate.flow.layout import classes, initializers, mapped_bodies, returne
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Keys, Place, SiteCall
 from jaxmigrate.flow.layout.values import NOTHING, PLAIN, Abstract, Dct, Func, Nothing, Ref, Tup
-from jaxmigrate.flow.variance import AbstractValue, Mode, read
+from jaxmigrate.flow.variance import AbstractValue, Mode, from_outside, read
 from jaxmigrate.flow.variance.lattice import field_of, replace
 from jaxmigrate.program.once import once
-from jaxmigrate.program.sites import MappedSite, axis_of, literal_of, mapped_values
+from jaxmigrate.program.sites import MappedSite, axis_of, listed, literal_of, mapped_values
 from jaxmigrate.program.values import Class, Constant, Function, Instance, Value, Values
 
 Record: TypeAlias = "Class | Keys"
@@ -256,7 +256,9 @@ def returned(
     if len(functions) == 1 and first >= 0 and (axes or axis is None):
         named = dict(zip(names, given[first:], strict=True))
         outer = axes or frozenset({" unnamed "})
-        reading = read(functions[0], given[:first], outer, it.resolver, named, Mode(trusting, local=True, held=held))
+        static = listed(mapped, "static_broadcasted_argnums", it.resolver) or ()
+        arguments = [from_outside(one, i) if i in static else one for i, one in enumerate(given[:first])]
+        reading = read(functions[0], arguments, outer, it.resolver, named, Mode(trusting, local=True, held=held))
         if reading.assumed:
             it.assumed.guessed.add(site)
         if reading.reductions:

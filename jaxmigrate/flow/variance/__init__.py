@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jaxmigrate.flow.variance.engine import introduces_variance, loaded_beside, read
+from jaxmigrate.flow.variance.engine import from_outside, introduces_variance, loaded_beside, read
 from jaxmigrate.flow.variance.lattice import EQUAL, MAY, OTHERS, AbstractValue, Fields, Level, dict_of, tuple_of
 from jaxmigrate.flow.variance.mode import Mode
 from jaxmigrate.flow.variance.summary import Divergence, Draw, Reading, Reduction
@@ -20,6 +20,7 @@ __all__ = [
     "Reading",
     "Reduction",
     "dict_of",
+    "from_outside",
     "introduces_variance",
     "loaded_beside",
     "read",

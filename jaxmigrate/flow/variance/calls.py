@@ -153,7 +153,7 @@ def apply(
     if (function.host and not run.agrees) or _has_functions(run, arguments):
         return _anything(run, function, arguments, node)
     methods.note_keys(run, arguments, node, frame)
-    if run.made_of(function):  # an object's `__call__`
+    if run.made_of(function) or (function.places and run.changes_object(function, "__call__", arguments)):
         run.change_within(function, unsure(stored_of([function, *arguments.all()]), run.cause(_label(node), node)))
     applies = methods.note_update_by(run, _label(node), arguments, node, frame)
     run.change_given(_label(node), arguments)

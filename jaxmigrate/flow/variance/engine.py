@@ -14,7 +14,7 @@ from jaxmigrate.flow.variance.mode import PROOF, Mode
 from jaxmigrate.flow.variance.name_call_graph import NameCallGraph
 from jaxmigrate.flow.variance.process_modules import ProcessModules
 from jaxmigrate.flow.variance.process_taint import ProcessTaint
-from jaxmigrate.flow.variance.run import Run, Shared, Transfers
+from jaxmigrate.flow.variance.run import OUTSIDE, Run, Shared, Transfers
 from jaxmigrate.flow.variance.summary import Reading
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.modules import Module
@@ -53,6 +53,11 @@ def read(
         if run.spills is None or mode.lenient or (spilled is not None and spilled >= run.spills):
             return run.reading
         spilled = run.spills  # something outside was changed: read again, trusting nothing that can have been changed
+
+
+def from_outside(value: AbstractValue, index: int) -> AbstractValue:
+    """A static argument: an object as the caller has it, of any class, that outlives the call; no tree made anew."""
+    return replace(value, places=value.places | {(OUTSIDE, ("argument", index))})
 
 
 def introduces_variance(resolver: Resolver, axes: frozenset[str], name: str = "") -> bool:

@@ -577,3 +577,42 @@ def test_what_the_host_alone_makes_objects_of_is_no_state() -> None:
     plan, _ = plan_sources([("main.py", Path("/nowhere/main.py"), METER)], PlanOptions("auto"))
     found = [(one.name, one.layout) for one in plan.sites[0].outputs]
     assert found == [("0", "replicated"), ("0.key", "stacked"), ("1", "replicated")]
+
+
+STATIC = """import jax, jax.numpy as jnp, numpy as np
+from functools import partial
+from flax import jax_utils
+from flax.training.common_utils import shard
+class I:
+    def put(self, v): self.loss = v
+class H:
+    def __init__(self): self.inner = I(); self.log = [0.0]; self.loss = 0.0
+    def set(self, v): self.loss = v
+    def push(self, v): self.log.append(v)
+    def get(self): return self.loss
+    def __call__(self, v): self.loss = v
+def other(h, v): h.set(v)
+@partial(jax.pmap, axis_name="batch", static_broadcasted_argnums=2)
+def step(w, x, h):
+    l = jnp.mean(x @ w)
+    BODY
+w = jax_utils.replicate(np.ones(3, np.float32))
+w, loss = step(w, shard(np.ones((16, 3), np.float32)), H())
+"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        'h.set(l); return w - jax.lax.pmean(l, "batch"), h.get()',
+        'other(h, l); return w - jax.lax.pmean(l, "batch"), h.loss',
+        's = h.set; s(l); return w - jax.lax.pmean(l, "batch"), h.loss',
+        'h.push(l); return w - jax.lax.pmean(l, "batch"), h.log[-1]',
+        'h.inner.put(l); return w - jax.lax.pmean(l, "batch"), h.inner.loss',
+        'h(l); return w - jax.lax.pmean(l, "batch"), h.loss',
+    ],
+)
+def test_a_static_argument_is_the_callers_own_object(body: str) -> None:
+    """It may be of any class, and keeps what a method stores in it: a value of one device here."""
+    plan, _ = plan_sources([("main.py", Path("/nowhere/main.py"), STATIC.replace("BODY", body))], PlanOptions("auto"))
+    assert [one.layout for one in plan.sites[0].outputs] == ["replicated", "stacked"]
