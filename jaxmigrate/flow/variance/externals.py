@@ -11,6 +11,7 @@ from jaxmigrate.flow.variance import (
     callbacks,
     collectives,
     escaping_callbacks,
+    kept_leaves,
     library,
     loops,
     means,
@@ -517,8 +518,8 @@ def _split(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame |
 
 
 def _apply_updates(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
-    """`optax.apply_updates(params, updates)`."""
-    params, updates = arguments.find(0, "params") or EQUAL, arguments.find(1, "updates") or EQUAL
+    """`optax.apply_updates(params, updates)`, and Equinox's of a model."""
+    params, updates = arguments.find(0, "params", "model") or EQUAL, arguments.find(1, "updates") or EQUAL
     if run.mode.lenient:
         means.apply(run, updates)
     started = STARTED in updates.marks
@@ -543,6 +544,7 @@ TRANSFERS: dict[str, Case] = {
     "apply-updates": _apply_updates,
     "associative": loops.associative,
     "cast": _cast,
+    "combine": kept_leaves.combined,
     "cond": loops.cond,
     "dictionary": _dictionary,
     "enumerate": _enumerate,
@@ -552,10 +554,13 @@ TRANSFERS: dict[str, Case] = {
     "full-like": _full_like,
     "getattr": _getattr,
     "jvp": _jvp,
+    "keep-leaves": kept_leaves.kept,
     "linearize": _linearize,
     "listed": _listed,
     "map": _map,
     "number": _number,
+    "part-leaves": kept_leaves.parted,
+    "put-leaves": kept_leaves.put,
     "range": _range,
     "replace": _replace,
     "rows": loops.over_rows,

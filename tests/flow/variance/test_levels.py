@@ -28,7 +28,7 @@ from jaxmigrate.program.values import Function
 PRELUDE = """
 import dataclasses, functools, os, random, time
 from typing import Any, NamedTuple
-import flax, flax.linen as nn, jax, jax.numpy as jnp, numpy as np, optax
+import equinox as eqx, flax, flax.linen as nn, jax, jax.numpy as jnp, numpy as np, optax
 from flax.training import train_state
 from jax import lax
 from jax.experimental import io_callback
@@ -109,6 +109,18 @@ def levels(text: str, axes: tuple[str, ...] = ("i",), local: bool = False) -> st
         ("lax.scan(lambda c, v: (c + v, c), p, x)[0], lax.scan(lambda c, v: (c, c + v), p, x)[0]", "YN"),
         ("optax.adam(1e-3).update(p, p, p)[0], optax.adam(1e-3).update(x, p, p)[0]", "NY"),
         ("optax.apply_updates(p, p), optax.apply_updates(p, x), optax.global_norm(p)", "NYN"),
+        ("eqx.apply_updates(p, q), eqx.apply_updates(p, x), eqx.apply_updates(model=p, updates=x)", "NYY"),
+        ("eqx.filter(p, eqx.is_array), eqx.filter(x, eqx.is_array), eqx.filter(p, eqx.is_array, replace=x)", "NYY"),
+        ("eqx.filter(p, lambda v: v.ndim > 1), eqx.filter(p, lambda v: jax.process_index() == 0)", "NM"),
+        ("eqx.filter(p, (eqx.is_array, True)), eqx.filter(p, (eqx.is_array, lambda v: os.getpid() > 9))", "NM"),
+        ("eqx.filter(p, elsewhere.asked), eqx.filter(p, jax.process_index() == 0)", "MM"),
+        ("eqx.combine(*eqx.partition(p, eqx.is_array)), eqx.combine(eqx.partition(p, eqx.is_array)[1], x)", "NY"),
+        ("eqx.tree_at(lambda t: t.w, p, q), eqx.tree_at(lambda t: t.w, p, x), eqx.tree_at(lambda t: t.w, x, q)", "NYY"),
+        (
+            "eqx.tree_at(lambda t: t.w, p, replace_fn=lambda w: w * x), eqx.tree_at(lambda t: 0, p, replace_fn=abs)",
+            "MN",
+        ),
+        ("eqx.nn.inference_mode(p), eqx.tree_inference(x, True), eqx.tree_at(elsewhere.where, p, q)", "NYM"),
         ("nn.relu(p), nn.Dense(3).apply(p, x), nn.Dense(3).apply(p, p)", "NYN"),
         ("jax.tree.map(lambda a, b: a + b, p, p), jax.tree.map(lambda a, b: a - b, p, x)", "NY"),
         ("jax.tree.map(lambda a: a + x, p), jax.tree.map(jnp.sin, p), jax.tree.map(elsewhere.g, p)", "YNM"),
