@@ -8,7 +8,7 @@ from typing import Literal
 from jaxmigrate.flow.layout import identities, some_devices
 from jaxmigrate.flow.layout.functions import is_generator, only_parameter, single_return
 from jaxmigrate.flow.layout.given_devices import GivenDevices
-from jaxmigrate.flow.layout.named_counts import NamedCounts
+from jaxmigrate.flow.layout.named_counts import LEAST, NamedCounts
 from jaxmigrate.flow.layout.raw_keys import rank_of_keys
 from jaxmigrate.flow.layout.shape_texts import (
     is_ellipsis,
@@ -147,14 +147,24 @@ class Idioms:
         """Whether an expression is certainly that number.
 
         None among what it may be is no size: it gives way to one in `n if n is not None else jax.device_count()`, or
-        raises.
+        raises, as the least of None and a number does.
         """
         callers = callers_of(self.resolver)
         values = self.resolver.values(node, module)
         given = [v for one in values for v in (callers.passed(one) if isinstance(one, Parameter) else (one,))]
-        sizes = [one for one in given if one != Constant(None)]
+        sizes = [one for one in given if one != Constant(None) and not self._is_least_with_none(one)]
         is_name = isinstance(node, ast.Name | ast.Attribute)  # a number that is written out may be any size
         return bool(sizes) and all((is_name and self._is_their_number(one)) or self._counts(one) for one in sizes)
+
+    def _is_least_with_none(self, value: Value) -> bool:
+        """Whether a value is the least of numbers one of which is None wherever that is given."""
+        if not isinstance(value, Application) or value.callee != LEAST or len(value.arguments) < 2:
+            return False
+        given = [(one.expression, one.module) for one in value.arguments if one.keyword is None]
+        return any(
+            isinstance(one, ast.Name) and self.resolver.values(one, where) and self.given.are_none(one, where)
+            for one, where in given
+        )
 
     def _is_their_number(self, value: Value) -> bool:
         """Whether a value is the number of the devices that all maps are given, as far as their list shows it."""

@@ -1,26 +1,28 @@
 """Counts of devices that come from out of sight and say by their names what they count: `args.num_devices`.
 
-A reader takes them for the number of all devices that pmap uses. What the program computes itself is read, not guessed:
-`num_devices = jax.device_count() // 2` is no such count.
+A reader takes them for the number of all devices that pmap uses, and a limit of it, as in
+`min(jax.device_count(), args.max_devices)`, for one that leaves them all. What the program computes itself is read, not
+guessed: `num_devices = jax.device_count() // 2` is no such count.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Binding
-from jaxmigrate.program.values import Parameter, Value
+from jaxmigrate.program.values import Application, Constant, External, Parameter, Value
 
-COUNT = re.compile(
-    r"^_?(?:(?:n|nb|num|number_of)_?(?:local_|jax_)?(?:devices?|gpus|tpus|accelerators)|(?:local_|jax_)?device_count|ndevs?)$"
-)
+_OF_DEVICES = r"(?:local_|jax_|xla_)?(?:devices?|gpus|tpus|accelerators)"
+COUNT = re.compile(rf"^_?(?:(?:n|nb|num|number_of)_?{_OF_DEVICES}|(?:local_|jax_)?device_count|ndevs?)$")
+LIMIT = re.compile(rf"^_?(?:max|maximum)_(?:(?:n|num)_)?{_OF_DEVICES}(?:_(?:per|to_use)\w*)?$")
 DEEPEST = 4  # callers of callers
 OPTIONS = re.compile(r"^_?(?:args|cfg|conf|config|flags|hparams|opt|options|opts|settings)$", re.IGNORECASE)
+LEAST = External("builtins.min")
 
 
 class NamedCounts:
@@ -30,38 +32,67 @@ class NamedCounts:
         self.resolver = resolver
         self.counts = counts
 
-    def is_one(self, node: ast.expr, module: Module, depth: int = DEEPEST) -> bool:
-        """Whether an expression is such a count: a parameter of what is called out of sight, or an option."""
+    def is_one(self, node: ast.expr, module: Module, depth: int = DEEPEST, named: re.Pattern[str] = COUNT) -> bool:
+        """Whether an expression is such a count: a parameter of what is called out of sight, or an option.
+
+        `named` is how these are called; what a program chooses by a condition is one if it is in each case.
+        """
         match node:
             case ast.Name(id=name):
                 bindings = self.resolver.bindings_at(node, module)
-                return bool(bindings) and all(self._is_bound(b, name, module, depth) for b in bindings)
+                return bool(bindings) and all(self._is_bound(b, name, module, depth, named) for b in bindings)
             case ast.Attribute(value=ast.Name(id="self")):
                 found = self.resolver.values(node, module)
-                return bool(found) and all(self._is_handed(one, depth) for one in found)
+                return bool(found) and all(self._is_kept(one, depth, named) for one in found)
             case ast.Attribute(value=ast.Name(id=owner) | ast.Attribute(attr=owner), attr=name):
-                return bool(OPTIONS.match(owner) and COUNT.match(name)) and not _is_set(name, self.resolver)
+                return bool(OPTIONS.match(owner) and named.match(name)) and not _is_set(name, self.resolver)
             case ast.Subscript(value=ast.Name(id=owner), slice=ast.Constant(value=str(name))):
-                return bool(OPTIONS.match(owner) and COUNT.match(name)) and not _is_entered(name, self.resolver)
+                return bool(OPTIONS.match(owner) and named.match(name)) and not _is_entered(name, self.resolver)
+            case ast.IfExp(body=one, orelse=other) | ast.BoolOp(op=ast.Or(), values=[one, other]):
+                return depth > 0 and all(self._is_either(each, module, depth - 1, named) for each in (one, other))
+            case ast.Call(func=func, args=[one, other], keywords=[]) if depth > 0:
+                takes_least = self.resolver.value(func, module) == LEAST
+                return takes_least and self._is_least([(one, module), (other, module)], depth - 1)
         return False
 
-    def _is_bound(self, binding: Binding, name: str, module: Module, depth: int) -> bool:
+    def _is_either(self, node: ast.expr, module: Module, depth: int, named: re.Pattern[str] = COUNT) -> bool:
+        """Whether an expression is the number of devices, certainly or by its name."""
+        return self.counts(node, module) or self.is_one(node, module, depth, named)
+
+    def _is_least(self, pair: Sequence[tuple[ast.expr, Module]], depth: int) -> bool:
+        """Whether the least of two numbers is all devices, the other being a count of them or a limit by its name."""
+        return any(
+            self._is_either(*one, depth) and (self.is_one(*other, depth) or self.is_one(*other, depth, LIMIT))
+            for one, other in (pair, pair[::-1])
+        )
+
+    def _is_bound(self, binding: Binding, name: str, module: Module, depth: int, named: re.Pattern[str]) -> bool:
         """Whether what gives a name its value gives it such a count."""
         if depth and binding.value is not None and not binding.path:
-            return self.is_one(binding.value, module, depth - 1)
+            return self._is_either(binding.value, module, depth - 1, named)
         function = binding.scope.node
         if binding.kind != "param" or not isinstance(function, ast.FunctionDef):
             return False
-        return self._is_handed(Parameter(module, function, name), depth)
+        return self._is_handed(Parameter(module, function, name), depth, named)
 
-    def _is_handed(self, value: Value, depth: int) -> bool:
+    def _is_kept(self, value: Value, depth: int, named: re.Pattern[str]) -> bool:
+        """Whether an attribute is such a count by what an object is given, or by the least of that and all devices."""
+        if isinstance(value, Application) and value.callee == LEAST and depth:
+            pair = [(one.expression, one.module) for one in value.arguments if one.expression is not None]
+            by_position = all(one.keyword is None for one in value.arguments)
+            return by_position and len(pair) == len(value.arguments) == 2 and self._is_least(pair, depth - 1)
+        return self._is_handed(value, depth, named)
+
+    def _is_handed(self, value: Value, depth: int, named: re.Pattern[str]) -> bool:
         """Whether a parameter is handed such counts by all calls, or by its name is one, where no call is in sight."""
         if not isinstance(value, Parameter) or not depth:
             return False
-        given = callers_of(self.resolver).written(value)
+        callers = callers_of(self.resolver)
+        given = callers.written(value)
         if given is None:
-            return COUNT.match(value.name) is not None
-        return all(self.counts(one, where) or self.is_one(one, where, depth - 1) for one, where in given)
+            numbers = [one for one in callers.passed(value) if isinstance(one, Constant) and one.value is not None]
+            return named.match(value.name) is not None and not numbers
+        return all(self._is_either(one, where, depth - 1, named) for one, where in given)
 
 
 def _is_set(name: str, resolver: Resolver) -> bool:
