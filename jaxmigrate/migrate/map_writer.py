@@ -155,8 +155,13 @@ class MapWriter:
             return True
         return self._around(plan, function, below)
 
-    def _around(self, plan: MapPlan, function: ast.FunctionDef, below: list[ast.expr]) -> bool:
-        """The function that maps another, which has its decorators from the map on, and its body, by a new name."""
+    def _around(
+        self, plan: MapPlan, function: ast.FunctionDef, below: list[ast.expr], *, changes: bool = True
+    ) -> bool:
+        """The function that maps another, which has its decorators from the map on, and its body, by a new name.
+
+        `changes`: whether what changes in the body is still to be written.
+        """
         scope = self.module.table.scope_of[function]
         is_special = function.name.startswith("__") and function.name.endswith("__")
         name = function.name.strip("_") if is_special else function.name
@@ -165,7 +170,7 @@ class MapWriter:
         if not self.parts.has_local(plan) or (inner in self.parts.names.taken and inner not in self.methods):
             return False
         own = function if plan.site.node not in function.decorator_list else None
-        body = self._body(plan, own) if not below else []
+        body = self._body(plan, own) if changes and not below else []
         found = self._enclosed(plan, function, inner, below=bool(below)) if body is not None else None
         if body is None or found is None:
             return False
@@ -325,7 +330,7 @@ class MapWriter:
             return True
         statement = self.module.table.statement_of(plan.site.node)
         fields = any(a.is_open for a in plan.inputs)
-        if isinstance(statement, ast.Assign) and self._renewed(plan, statement):
+        if isinstance(statement, ast.Assign) and self._renewed(plan, statement, wrapped=wrapped):
             return True
         if self.stable.is_stable(plan, [mapped]):
             if isinstance(statement, ast.Assign) and self.places.can_be_def(statement, plan):
@@ -344,10 +349,12 @@ class MapWriter:
         self._direct(plan, mapped, wrapped=wrapped)  # a function that importing runs has what it maps only then
         return True
 
-    def _renewed(self, plan: MapPlan, statement: ast.Assign) -> bool:
-        """`step = pmap(step)` under `def step`: as a decorator of it."""
+    def _renewed(self, plan: MapPlan, statement: ast.Assign, *, wrapped: bool) -> bool:
+        """`step = pmap(step)` under `def step`: as a decorator of it; `wrapped`: its body is not changed yet."""
         function = self.places.mapped_anew(statement, plan)
-        if function is None or not self.stable.is_stable(plan, []) or not self._around(plan, function, []):
+        if function is None or not self.stable.is_stable(plan, []):
+            return False
+        if not self._around(plan, function, [], changes=wrapped):
             return False
         self.operations.append(DropStatement(statement))
         return True

@@ -93,6 +93,22 @@ def test_the_numbers_are_the_same() -> None:
 
 
 LAYOUTS = ("auto", "stacked")
+BUFFERED = MAIN.replace(
+    "for x in np.arange(32.0).reshape(2, 16):\n    w, sums = step(w, shard(x))\n",
+    "buffer, kept = np.zeros((16, 2)), []\nfor i in range(3):\n    buffer[:] = i\n    kept.append(shard(buffer))\n"
+    "for x in kept:\n    w, sums = step(w, x)\n",
+)
+
+
+@pytest.mark.parametrize("read", ["x.mean() * w", "x.mean() * w + (x @ x.T).sum()"], ids=["once", "twice"])
+def test_a_stacked_argument_loses_its_axis_once(read: str) -> None:
+    """A batch of a buffer that is written again stays stacked."""
+    before = files(DECORATED["plain"], BUFFERED.replace("x.mean() * w", read))
+    after = written(before)
+    assert after.count(".squeeze(0)") == 1
+    found = run([Program("before", before), Program("after", {"main.py": after})])
+    assert (found["before"]["error"], found["after"]["error"]) == ("", "")
+    assert found["before"]["result"] == found["after"]["result"]
 
 
 @pytest.mark.parametrize(
