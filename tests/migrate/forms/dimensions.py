@@ -11,7 +11,7 @@ Combination: TypeAlias = Mapping[str, str]
 DIMENSIONS: dict[str, tuple[str, ...]] = {
     "stand": (
         "name", "attribute", "subscript", "dictionary", "decorator", "decorator_partial", "at_once", "returned",
-        "argument", "conditional", "lambda_body", "method", "lower", "wrapped",
+        "argument", "conditional", "lambda_body", "method", "lower", "wrapped", "anew",
     ),
     "mapped": (
         "def", "lambda", "partial", "method", "attribute", "factory", "imported", "parameter", "vmap", "jit", "nested",
@@ -93,6 +93,11 @@ EXCLUDED: tuple[Excluded, ...] = (
             stand=("decorator", "decorator_partial"),
             mapped=("lambda", "partial", "method", "attribute", "factory", "imported", "parameter"),
         ),
+    ),
+    Excluded(
+        "python",
+        "the mapped function has a name of its own, which is given anew",
+        _where(stand="anew", mapped=("lambda", "method", "attribute", "factory", "imported", "parameter")),
     ),
     *(
         Excluded("python", "a bare decorator has no keywords", _where(stand="decorator", named=DIRECT) | {d: given(d)})

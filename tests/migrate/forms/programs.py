@@ -139,6 +139,8 @@ def _placed(combination: Combination) -> list[str]:
             return [f"make = lambda function: {map_call(combination, 'function')}"]
         case "at_once":
             return []
+        case "anew":
+            return [f"step = {made}"]
     return [f"p = {made}"]
 
 
@@ -156,7 +158,7 @@ def _callee(combination: Combination) -> str:
         "attribute": "holder.p", "subscript": 'table["p"]', "dictionary": 'table["p"]', "returned": "make()",
         "lambda_body": f"make({mapped_source(combination)})",
         "at_once": map_call(combination, mapped_source(combination)),
-        "method": "model_.p",
+        "method": "model_.p", "anew": "step",
     }.get(combination["stand"], "p")  # fmt: skip
 
 
