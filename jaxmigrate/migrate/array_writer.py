@@ -408,7 +408,7 @@ class ArrayWriter:
             yield Replace(op.node, self._code(f"{array}({whole})", x=op.operand))
         elif numpy and op.form != "tree":
             yield Replace(op.node, self._code(f"{numpy}.copy({whole})", x=op.operand))
-        elif op.sorts or numpy:
+        elif op.puts_in_order or numpy:
             each = f"{numpy}.copy" if numpy else "lambda x: x"
             yield Replace(op.node, self._code(f"{self._jax}.tree.map({each}, {whole})", x=op.operand))
         elif whole == "$x" and (statement := self._assigns_itself(op)) is not None:
@@ -626,7 +626,7 @@ class ArrayWriter:
             if not is_fetched(self.resolver, use, self.module):
                 yield Replace(use, code(one.format("$itself")))
             return
-        if one == "{}" and op.sorts:
+        if one == "{}" and op.puts_in_order:
             yield Replace(op.node, code(f"{self._jax}.tree.map(lambda x: x, $x)", x=op.operand))
         elif one == "{}" and not choice.fields and (statement := self._assigns_itself(op)) is not None:
             yield DropStatement(statement)

@@ -155,9 +155,7 @@ class MapWriter:
             return True
         return self._around(plan, function, below)
 
-    def _around(
-        self, plan: MapPlan, function: ast.FunctionDef, below: list[ast.expr], *, changes: bool = True
-    ) -> bool:
+    def _around(self, plan: MapPlan, function: ast.FunctionDef, below: list[ast.expr], *, changes: bool = True) -> bool:
         """The function that maps another, which has its decorators from the map on, and its body, by a new name.
 
         `changes`: whether what changes in the body is still to be written.

@@ -103,6 +103,7 @@ def _assign_item(
             it.changed |= holder.group.flatten()  # a dictionary, as its key says
             it.changed |= value.group.flatten()
             it.changed |= holder.group.unify(value.group)
+            _in_containers(it, holder, value, node, frame)
         case Ref(), ast.Constant(value=str()) if isinstance(value, Nothing) and not value.none and not it.final:
             pass
         case Nothing(), _:
@@ -114,6 +115,15 @@ def _assign_item(
                 node,
                 frame.module,
             )
+
+
+def _in_containers(it: Interpreter, tree: Ref, value: Ref, node: ast.AST, frame: Frame) -> None:
+    """What is put into a tree may be in any of the containers that are such a tree in another place."""
+    root = tree.group.find()
+    if not root.has_own_order:
+        root.has_own_order = it.changed = True
+    for box in [box for box in it.boxes.values() if box.tree is not None and box.tree.find() is root]:
+        it.fill(box, value, node, frame.module)
 
 
 def _is_array_as(value: Abstract, holder: Ref) -> TypeGuard[Ref]:

@@ -68,6 +68,11 @@ class Op:
     numpys: Numpys = Numpys.NO
 
     @property
+    def puts_in_order(self) -> bool:
+        """Whether it may give the keys of a dictionary in another order than that in which it is given them."""
+        return self.sorts or (self.form == "tree" and self.group.find().has_own_order)
+
+    @property
     def is_numpys(self) -> bool:
         """Whether it makes an array of numpy's, which is no array on devices yet."""
         return self.kind == "replicate" and self.numpys is Numpys.MADE

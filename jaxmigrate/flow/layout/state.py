@@ -11,6 +11,7 @@ from jaxmigrate.flow.layout.idioms import Idioms
 from jaxmigrate.flow.layout.model import Env, Key
 from jaxmigrate.flow.layout.stores import Assumed, Blockers, Bodies, Lending, Looks, Maps, Operations, Wrappers
 from jaxmigrate.flow.layout.values import (
+    CONTAINER,
     MIXED,
     NOTHING,
     NUMBER,
@@ -39,19 +40,23 @@ from jaxmigrate.flow.layout.values import (
     Stage,
     Super,
     Tup,
+    boxes_in,
     groups_in,
+    has_own_order,
     is_tracked,
     leaves_plain,
     numpys_in,
     same,
     unify_all,
 )
+from jaxmigrate.flow.variance import AbstractValue
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite
 from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import Class, Function
 
+NOT_ALIKE = Stacked.MIXED.reason("is mixed with a value that might not be stacked")
 OF_CLASSES = frozenset({"attribute", "class attribute"})  # what variables are, by the family of their object's class
 
 
@@ -109,12 +114,31 @@ class State:
         after = self.join(before, value, node, module)
         if box.blocked is not None:
             self.block(after, box.blocked)
+        if box.tree is not None:
+            self._keep_to_tree(box.tree, after, node, module)
         if not same(before, after):
             self.touch(("box", id(box)))
         if field is None:
             box.element = after
         else:
             box.fields[field] = after
+
+    def _keep_to_tree(self, tree: Group, value: Abstract, node: ast.AST, module: Module) -> None:
+        """What is put into a container that is a tree of arrays elsewhere is one of them, else all stay as they are."""
+        group = self.group([value, Ref(tree)])
+        if leaves_plain(value):
+            self.block_all([value, Ref(tree)], NOT_ALIKE, node, module, MIXED)
+        self._stand_for([value], group or tree)
+
+    def _stand_for(self, values: Iterable[Abstract], tree: Group) -> None:
+        """Notes that the containers in some values are a tree of arrays elsewhere."""
+        root = tree.find()
+        if any(map(has_own_order, values)) and not root.has_own_order:
+            root.has_own_order = self.changed = True
+        for box in (box for value in values for box in boxes_in(value)):
+            box.tree = root
+            if box.blocked is not None:
+                self.changed |= root.block(box.blocked)
 
     # Variables
 
@@ -161,7 +185,8 @@ class State:
                 if id(box) not in seen:
                     seen.add(id(box))
                     box.blocked = box.blocked or blocker
-                    for inner in (box.element, *box.fields.values()):
+                    tree = [Ref(box.tree)] if box.tree is not None else []
+                    for inner in (box.element, *box.fields.values(), *tree):
                         self.block(inner, blocker, seen)
             case Obj(cls=cls):
                 self.block_class(cls, blocker)
@@ -331,7 +356,8 @@ class State:
                 self.changed |= one.group.unify(other.group)
                 if one.is_array or other.is_array:
                     self.changed |= one.group.flatten()
-                shape = one.shape if one.shape == other.shape else None
+                is_container = CONTAINER in (one.shape, other.shape)
+                shape = one.shape if one.shape == other.shape else CONTAINER if is_container else None
                 return Ref(one.group, shape, one.is_array and other.is_array, max(one.numpys, other.numpys))
             case Tup(parts=a, names=names), Tup(parts=b, names=others) if len(a) == len(b) and names == others:
                 return Tup(tuple(self.join(x, y, node, module) for x, y in zip(a, b, strict=True)), names)
@@ -357,21 +383,14 @@ class State:
         both = (one, other)
         group = self.group(both)
         if group is None or any(map(leaves_plain, both)):
-            blocker = Blocker(
-                Stacked.MIXED.reason("is mixed with a value that might not be stacked"), module, node, remedy=MIXED
-            )
+            blocker = Blocker(NOT_ALIKE, module, node, remedy=MIXED)
             called = [value.items for value in both if isinstance(value, Func)]
             for value in both:
                 if not isinstance(value, Func):
                     self.block(value, blocker)
             return Func(called[0] | {UNKNOWN}) if called else PLAIN
-        blocker = Blocker(
-            Stacked.MIXED.reason("is a tuple, list or dict in one place and something else in another"), module, node
-        )
-        for value in both:
-            if isinstance(value, Seq | Dct):
-                self.block(value, blocker)
-        return Ref(group, numpys=numpys_in(both))
+        self._stand_for(both, group)
+        return Ref(group, _shape_of(one, other), numpys=numpys_in(both))
 
     def _join_boxes(self, one: Abstract, other: Abstract, node: ast.AST, module: Module) -> Abstract:
         assert isinstance(one, Seq | Dct)
@@ -448,6 +467,15 @@ class State:
 def _items(value: Func | Obj) -> frozenset[Item]:
     """What may be called or asked for attributes."""
     return value.items if isinstance(value, Func) else frozenset({value})
+
+
+def _shape_of(one: Abstract, other: Abstract) -> AbstractValue:
+    """What is known of a container and a tree of arrays in one place: how many parts both have."""
+    for tup, tree in ((one, other), (other, one)):
+        match tup, tree:
+            case Tup(parts=parts, names=()), Ref(shape=AbstractValue(parts=(*known,))) if len(parts) == len(known):
+                return AbstractValue(parts=(AbstractValue(),) * len(parts))
+    return CONTAINER
 
 
 def _ways(value: Abstract) -> tuple[Abstract, ...]:

@@ -80,9 +80,10 @@ class Group:
     Where the values are objects with fields, as a training state is, each field that the program names has a group of
     its own, which says more than the object's; `method` is how such an object is copied with other fields. Fields
     of fields have none, and what treats an object as a mere tree of arrays makes it `flat`: one group for all of it.
+    `has_own_order`: some of its trees may be dictionaries whose keys are not in JAX's order.
     """
 
-    __slots__ = ("_parent", "blockers", "fields", "flat", "key", "leans", "methods")
+    __slots__ = ("_parent", "blockers", "fields", "flat", "has_own_order", "key", "leans", "methods")
 
     def __init__(self, key: object, flat: bool = False) -> None:
         self.key = key
@@ -92,6 +93,7 @@ class Group:
         self.leans: dict[Assumption, None] = {}  # what its layout leans on, if it is a global one
         self.fields: dict[str, Group] = {}
         self.methods: set[str] = set()
+        self.has_own_order = False
 
     def find(self) -> Group:
         """The group that stands for its whole group."""
@@ -111,6 +113,7 @@ class Group:
         one.blockers |= two.blockers
         one.leans |= two.leans
         one.methods |= two.methods
+        one.has_own_order |= two.has_own_order
         flat = one.flat or two.flat
         for name, group in two.fields.items():
             one.field(name).unify(group)
@@ -153,6 +156,7 @@ class _Known(NamedTuple):
     blockers: Blockers
     methods: set[str]
     leans: dict[Assumption, None]
+    has_own_order: bool
 
 
 class Groups:
@@ -165,7 +169,7 @@ class Groups:
             group = pending.pop()
             if group not in self._known:
                 parent = group._parent  # noqa: SLF001 - the same subject
-                own = {**group.fields}, {**group.blockers}, {*group.methods}, {**group.leans}
+                own = {**group.fields}, {**group.blockers}, {*group.methods}, {**group.leans}, group.has_own_order
                 self._known[group] = _Known(parent, group.flat, *own)
                 pending += [*group.fields.values(), *([parent] if parent is not None else [])]
 
@@ -174,20 +178,22 @@ class Groups:
         for group, known in self._known.items():
             group._parent, group.flat = known.parent, known.flat  # noqa: SLF001
             group.fields, group.blockers, group.methods = {**known.fields}, {**known.blockers}, {*known.methods}
-            group.leans = {**known.leans}
+            group.leans, group.has_own_order = {**known.leans}, known.has_own_order
 
 
 @dataclass(slots=True, eq=False)
 class Box:
     """The contents of a list or dictionary that the program fills: one for each place that makes one.
 
-    `is_results`: a map gives it, and nothing is put into it.
+    `is_results`: a map gives it, and nothing is put into it. `tree` is the group of the trees of arrays that stand in its
+    place elsewhere: all that it holds is of that group.
     """
 
     element: Abstract
     fields: dict[str, Abstract] = field(default_factory=dict)
     blocked: Blocker | None = None
     is_results: bool = False
+    tree: Group | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,6 +369,7 @@ class Mixed:
 
 Abstract: TypeAlias = Plain | Nothing | Ref | Tup | Seq | Dct | Obj | Func | Mixed
 OF_ARRAYS = AbstractValue(fields=Fields({OTHERS: ARRAY}))  # a dictionary of nothing but arrays
+CONTAINER = AbstractValue(fields=Fields({OTHERS: AbstractValue()}))  # a tuple, list or dictionary in some place
 PLAIN, NOTHING, NONE = Plain(), Nothing(), Nothing(none=True)
 NUMBER = Plain(number=True)
 UNKNOWN = Unknown()
