@@ -342,9 +342,10 @@ def tree_map(it: Interpreter, given: Given, node: ast.expr, frame: Frame) -> Abs
             result = operations.apply(it, Idiom(counted[0].kind, operand, "tree"), trees[0], node, frame)
             it.lean([result], counted[1])
             return result
+    fetches_first = isinstance(mapped, Ext) and mapped.name in FETCHED_FIRSTS
     takes_first = (isinstance(mapped, Ext) and mapped.name in FIRSTS) or _takes_first(it, node, frame)
-    if alone and operand is not None and takes_first:
-        return operations.first(it, trees[0], node, operand, "tree", frame)
+    if alone and operand is not None and (takes_first or fetches_first):
+        return operations.first(it, trees[0], node, operand, "fetched" if fetches_first else "tree", frame)
     if isinstance(mapped, Ext) and mapped.name in FETCHES:
         it.lending.on_host.update(group for tree in trees for group in groups_in(tree))
     if alone and _hands_back(it, mapped):

@@ -1,0 +1,1 @@
+"""What programs take of scenic: helpers for replicated arrays."""

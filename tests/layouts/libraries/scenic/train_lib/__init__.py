@@ -1,0 +1,1 @@
+"""What programs take of acme: helpers for replicated arrays."""
