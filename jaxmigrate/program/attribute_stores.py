@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.only_read import READERS, READS
+from jaxmigrate.program.only_read import READERS, READS, is_only_read_here
 from jaxmigrate.program.syntax import last_name
 from jaxmigrate.records import record
 
@@ -145,6 +145,8 @@ def _changed(names: ast.expr, module: Module) -> Iterator[tuple[str, ast.expr | 
         case ast.Subscript(ctx=ast.Load()) | ast.Compare() | ast.keyword(arg=None) | ast.FormattedValue():
             return
         case ast.For() | ast.comprehension() | ast.Expr():
+            return
+        case ast.Assign(targets=[ast.Name() as name]) if is_only_read_here(name, module):
             return
         case ast.Subscript(slice=index):
             yield _text(index), stored_value(parent, module)

@@ -8,7 +8,7 @@ from jaxmigrate.program.modules import Module, Project
 from jaxmigrate.program.syntax import last_name
 
 READS = frozenset({"get", "keys", "items", "values", "copy", "index", "count"})
-READERS = frozenset({"print", "dict", "len", "sorted", "list", "tuple", "str", "deepcopy", "dumps", "pprint"})
+READERS = frozenset({"print", "dict", "len", "sorted", "list", "tuple", "str", "deepcopy", "dump", "dumps", "pprint"})
 
 
 def is_only_read(name: ast.Name, module: Module, project: Project) -> bool:
@@ -20,6 +20,15 @@ def is_only_read(name: ast.Name, module: Module, project: Project) -> bool:
         others = (one for one in project.program if one is not module and name.id in one.text)
         if any(not _is_read(use, one) for one in others for use in _uses(name.id, one)):
             return False
+    own = (one for one in _uses(name.id, module) if _is_of(one, holder, module))
+    return all(_is_read(one, module) for one in own)
+
+
+def is_only_read_here(name: ast.Name, module: Module) -> bool:
+    """Whether a name is a function's own that is bound once, and nothing changes what it holds, or gets it."""
+    holder = module.table.scope_of[name].lookup(name.id)
+    if holder is None or holder.kind != "function" or len(holder.bindings.get(name.id, ())) != 1:
+        return False
     own = (one for one in _uses(name.id, module) if _is_of(one, holder, module))
     return all(_is_read(one, module) for one in own)
 

@@ -28,6 +28,13 @@ def halved(x):
 """
 MADE = "class T:\n    def __init__(self):\n        self.k = A\n\n\nt = T()\n"
 SLOT = "class T:\n    __slots__ = ('k',)\n\n    def __init__(self):\n        self.k = A\n\n\nt = T()\n"
+
+
+def in_function(*lines: str) -> str:
+    """A class and an object of it, whose attributes a function has under a name of its own."""
+    return MADE + "def tell(one):\n    own = vars(one)\n" + "".join(f"    {one}\n" for one in lines) + "\n\ntell(t)\n"
+
+
 W = "w = jax_utils.replicate(jnp.ones(2))\n"
 COUNTED = "n = READ\nw = jnp.stack([jnp.ones(2)] * n)\nw = step(w, X.reshape((n, -1) + X.shape[1:]))"
 OVER_AXIS = "w = jax.pmap(g, axis_name='b', in_axes=(0, READ))(w, jnp.arange(128.0).reshape(8, 8, 2))"
@@ -48,6 +55,14 @@ WAYS = {
     "dict united": (MADE + "t.__dict__ |= {'k': B}\n", "t.k"),
     "dict by a name": (MADE + "own = t.__dict__\nown['k'] = B\n", "t.k"),
     "vars": (MADE + "vars(t).update(k=B)\n", "t.k"),
+    "vars by a function's name": (in_function("own['k'] = B"), "t.k"),
+    "vars united by a function's name": (in_function("own |= {'k': B}"), "t.k"),
+    "vars by a name given on": (in_function("(lambda names: names.update(k=B))(own)"), "t.k"),
+    "vars by a second name": (in_function("other = own", "other['k'] = B"), "t.k"),
+    "vars by an inner function": (
+        in_function("def put():", "    nonlocal own", "    own |= {'k': B}", "", "put()"),
+        "t.k",
+    ),
     "object's setattr": (MADE + "object.__setattr__(t, 'k', B)\n", "t.k"),
     "computed name": (MADE + "for name in ('k', 'j'):\n    setattr(t, name, B)\n", "t.k"),
     "by a function": (
@@ -154,6 +169,10 @@ KEPT = {
     "options": (
         "import argparse\n\nargs = argparse.ArgumentParser().parse_args([])\nfor name in ('j',):\n"
         "    setattr(args, name, B)\n" + MADE,
+        "t.k",
+    ),
+    "read by a function's name": (
+        in_function("for name, value in own.items():", "    print(f'{name}: {value}', own[name])", "str(own)"),
         "t.k",
     ),
     "read alone": (MADE + "names = sorted(vars(t))\nvalue = t.__dict__.get('j')\n", "t.k"),

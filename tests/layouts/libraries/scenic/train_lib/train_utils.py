@@ -8,4 +8,4 @@ from flax import jax_utils
 
 def unreplicate_and_get(x: Any) -> Any:
     """The first device's slices, as arrays of numpy's."""
-    return jax.device_get(jax_utils.unreplicate(x))
+    return jax.device_get(jax_utils.unreplicate(x))  # type: ignore[no-untyped-call]
