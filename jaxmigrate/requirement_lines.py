@@ -25,6 +25,7 @@ COMMANDS = (  # files with commands that install
 )
 _ONE = r"(?:[><=~!]=|[><])\s*(?:\d[\w.*+]*|\{\w+\})"  # the latter in an f-string
 _BOUNDS = rf"\s*{_ONE}(?:\s*,\s*{_ONE})*"
+UPPER = ("<", "<=", "!=")
 FOR_PYTHON = ("python_requires", "requires-python", "python_version")
 _PYTHON = re.compile(
     rf"""(?P<start>^\s*|[\s,(])(?P<name>python_requires|requires-python)\s*=\s*["']?(?P<bounds>{_BOUNDS})"""
@@ -108,17 +109,28 @@ class Requirement:
     @property
     def too_old(self) -> str:
         """The bound, as written, that leaves out all releases that will do; empty where none does."""
+        if self.with_numpy_1:
+            return ""
         return next((f"{self.name}{one}" for one in self.bounds if one.leaves_out(self.least.release)), "")
 
     @property
     def too_old_for_newest(self) -> bool:
         """Whether it leaves out all releases that run beside the newest JAX."""
-        return any(one.leaves_out(self.least.beside_newest) for one in self.bounds)
+        return not self.with_numpy_1 and any(one.leaves_out(self.least.beside_newest) for one in self.bounds)
+
+    @property
+    def with_numpy_1(self) -> bool:
+        """Whether it lets in only older releases, of which some run beside NumPy 1."""
+        if not self.least.with_numpy_1 or not any(one.leaves_out(self.least.release) for one in self.bounds):
+            return False
+        first, last = self.least.with_numpy_1
+        lower = max((one.release for one in self.bounds if one.how not in UPPER), default=first)
+        return lower[: len(last)] <= last and not any(one.leaves_out(first) for one in self.bounds)
 
     @property
     def lets_old_in(self) -> bool:
         """Whether a release that will not do meets what must say from which on, as jax and Python must."""
-        lower = [one.release for one in self.bounds if one.how not in ("<", "<=", "!=")]
+        lower = [one.release for one in self.bounds if one.how not in UPPER]
         said = bool(lower) and max(lower) < self.least.release[: len(max(lower))]
         return said and self.name in (*JAX, PYTHON) and not self.command
 
@@ -198,6 +210,13 @@ def text_of(path: Path) -> str:
         return path.read_bytes().decode("utf-8", "replace")
     except OSError:
         return ""
+
+
+def names_jax(text: str) -> bool:
+    """Whether a file names JAX or a library that is made of it."""
+    others = {PYTHON, "numpy", "numpy-base", "scipy", "ml_dtypes"}
+    names = "|".join(one.name for one in least_releases().values() if one.name not in others and not one.with_numpy_1)
+    return re.search(rf"(?<![\w-])(?:{names})(?![\w-])", text) is not None
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
@@ -20,17 +21,27 @@ _LOCKED = re.compile(r'name = "jax"\s*\nversion = "([\d.]+)|"jax": \{[^}]*?"vers
 def project_folder(start: Path) -> Path:
     """The nearest folder upward of a file or folder that says what it requires; its own where none does."""
     folder = start.absolute() if start.is_dir() else start.absolute().parent
-    for candidate in (folder, *folder.parents):
-        if any((candidate / name).is_file() for name in FILES):
-            return candidate
-        if (candidate / ".git").exists():
-            break
-    return folder
+    return _saying(folder) or folder
 
 
 def project_of(config: Config, paths: Iterable[Path]) -> Path:
-    """The project that files are of: the folder with the configuration, else what lies around the first of them."""
-    return config.root if config.file is not None else project_folder(next(iter(paths), Path.cwd()))
+    """The project that files are of: the folder with the configuration, else around all of them or the first."""
+    if config.file is not None:
+        return config.root
+    files = [path.absolute() for path in paths]
+    if not files:
+        return project_folder(Path.cwd())
+    return _saying(Path(os.path.commonpath([file.parent for file in files]))) or project_folder(files[0])
+
+
+def _saying(folder: Path) -> Path | None:
+    """The nearest folder upward that says what it requires."""
+    for candidate in (folder, *folder.parents):
+        if any((candidate / name).is_file() for name in FILES) or _files(candidate, MORE):
+            return candidate
+        if (candidate / ".git").exists():
+            return None
+    return None
 
 
 def target_jax(config: Config, root: Path, told: Release | None = None) -> Release | None:

@@ -252,3 +252,77 @@ def test_frozen_requirements_are_told(tmp_path: Path) -> None:
     assert len(raised.files) == 2
     assert len(raised.left) == 1
     assert raised.left[0].startswith("requirements.txt still fixes the releases of 20 packages")
+
+
+WITH_NUMPY_1 = [
+    ("jax==0.3.13\nnumpy==1.21.6\ntensorflow==2.9.1\n", "jax>=0.6.1\nnumpy>=1.25,<2\ntensorflow==2.9.1\n"),
+    ("jax==0.3.13\nnumpy>=1.25\ntorch>=1.9,<2.1\n", "jax>=0.6.1\nnumpy>=1.25,<2\ntorch>=1.9,<2.1\n"),
+    ("jax==0.3.13\nnumpy>=1.25,<1.27\ntorch==2.0.1\n", "jax>=0.6.1\nnumpy>=1.25,<1.27\ntorch==2.0.1\n"),
+    ("jax==0.3.13\nnumpy  # arrays\ntensorflow~=2.8.1\n", "jax>=0.6.1\nnumpy<2  # arrays\ntensorflow~=2.8.1\n"),
+    ("jax==0.3.13\r\ntensorflow-cpu==2.11\r\n", "jax>=0.6.1\r\ntensorflow-cpu==2.11\r\nnumpy<2\r\n"),
+    ("jax==0.3.13\nnumpy==1.22\ntensorflow>=2.9\n", "jax>=0.6.1\nnumpy>=1.25\ntensorflow>=2.9\n"),
+    ("jax==0.3.13\nnumpy==1.22\ntensorflow~=2.4\n", "jax>=0.6.1\nnumpy>=1.25\ntensorflow~=2.4\n"),
+    ("jax==0.3.13\nnumpy~=1.19.5\ntensorflow~=2.4.1\n", "jax>=0.6.1\nnumpy>=1.25\ntensorflow>=2.18.1\n"),
+    ("jax==0.4.23\nnumpy==1.26.2\ntensorflow==2.15.0.post1\n", "jax>=0.6.1\nnumpy==1.26.2\ntensorflow>=2.18.1\n"),
+    ("jax==0.3.13\nnumpy==1.26.2\ntorch==2.0.1+cu118\n", "jax>=0.6.1\nnumpy==1.26.2\ntorch==2.0.1+cu118\n"),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), WITH_NUMPY_1)
+def test_numpy_1_beside_what_runs_with_no_other(tmp_path: Path, before: str, after: str) -> None:
+    path = tmp_path / "requirements.txt"
+    path.write_bytes(before.encode())
+    assert raise_requirements(tmp_path, [str(tmp_path)], (), None, writes=True).left == []
+    assert path.read_bytes() == after.encode()
+    assert raise_requirements(tmp_path, [str(tmp_path)], (), None, writes=True) == Raised([], [], [])
+
+
+def test_numpy_1_is_told_where_no_line_says_so(tmp_path: Path) -> None:
+    (tmp_path / "setup.py").write_text('R = ["jax<0.4", "torch==1.13.1"]\n')
+    raised = raise_requirements(tmp_path, [str(tmp_path)], (), None, writes=True)
+    assert raised.left == ["setup.py:1 asks for torch==1.13.1, which runs beside NumPy 1 only: ask for numpy<2"]
+
+
+def test_the_list_of_another_framework_stays(tmp_path: Path) -> None:
+    before = "numpy==1.19.0\nscipy==1.4.1\ntorch==1.6.0\n"
+    (tmp_path / "requirements.txt").write_text(before)
+    raised = raise_requirements(tmp_path, [str(tmp_path)], (), None, writes=True)
+    assert (tmp_path / "requirements.txt").read_text() == before
+    assert len(raised.left) == 1
+    assert "cannot run with" in raised.left[0]
+
+
+FLAX_MODELS = "from transformers import FlaxAutoModel\n"
+WITH_FLAX = [
+    ("jax==0.2.27\ntransformers[flax]\n", "", "jax>=0.6.1\ntransformers<5\nflax>=0.10.0\noptax>=0.1.5\n"),
+    (
+        "jax==0.2.27\ntransformers[flax,torch]==4.30\noptax\n",
+        "",
+        "jax>=0.6.1\ntransformers[torch]==4.30\nflax>=0.10.0\noptax\n",
+    ),
+    ("jax==0.2.27\ntransformers\n", FLAX_MODELS, "jax>=0.6.1\ntransformers<5\n"),
+    ("jax==0.2.27\ntransformers>=4.9\n", FLAX_MODELS, "jax>=0.6.1\ntransformers>=4.9,<5\n"),
+    ("jax==0.2.27\ntransformers>=4.9\n", "from transformers import AutoTokenizer\n", "jax>=0.6.1\ntransformers>=4.9\n"),
+    ("jax==0.2.27\ntransformers==4.9\n", FLAX_MODELS, "jax>=0.6.1\ntransformers==4.9\n"),
+    ("jax==0.2.27\nmy-transformers\n", FLAX_MODELS, "jax>=0.6.1\nmy-transformers\n"),
+]
+
+
+@pytest.mark.parametrize(("before", "program", "after"), WITH_FLAX)
+def test_libraries_keep_the_releases_that_have_flax(tmp_path: Path, before: str, program: str, after: str) -> None:
+    (tmp_path / "requirements.txt").write_text(before)
+    raised = raise_requirements(tmp_path, [str(tmp_path)], (), None, [program], writes=True)
+    assert (tmp_path / "requirements.txt").read_text() == after
+    assert raised.left == []
+
+
+def test_the_project_lies_around_all_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "environment.yml").write_text("dependencies:\n  - pip:\n    - jax==0.4.23\n")
+    for name, text in (("data", "x = 1\n"), ("models", PMAP)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.py").write_text(text)
+    (tmp_path / "data" / "requirements.txt").write_text("tqdm\n")
+    assert main(["fix", "."]) == 0
+    assert "jax>=0.6.1" in (tmp_path / "environment.yml").read_text()

@@ -255,6 +255,7 @@ def _raised(plan: _Planned, result: FixResult, options: argparse.Namespace) -> R
         options.paths,
         {path.absolute() for path in taken},
         target,
+        [file.source.text for file in plan.files],
         writes=not (options.diff or options.check),
     )
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterator, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
+from jaxmigrate.commands.other_bounds import NUMPY, NUMPY_2, Change, numpy_1, untold_numpy_1, wants_numpy_1, with_flax
+from jaxmigrate.program.last_releases import Last
 from jaxmigrate.program.least_releases import JAX, PYTHON
 from jaxmigrate.program.old_names import Release
 from jaxmigrate.reports.diff import diff_of
 from jaxmigrate.reports.fix_result import FixedFile, Outcome
-from jaxmigrate.requirement_lines import Bound, Requirement, dotted
+from jaxmigrate.requirement_lines import UPPER, Bound, Requirement, dotted, names_jax, text_of
 from jaxmigrate.requirements import OLDEST, pins, requirements
 from jaxmigrate.sources import SourceError, SourceFile, read_source, write_source
 
-UPPER = ("<", "<=", "!=")
 CARETS = ("^", "~", "")  # bounds of Poetry, whose Python has to have an end
 _OF_CUDA = re.compile(r"cuda\d")
 _OLD_EXTRA = re.compile(r"cuda(?:1[01]\w*|12_\w+)$")  # of jax[cuda11_pip], which newer releases do not have
@@ -34,51 +36,54 @@ class Raised(NamedTuple):
     left: list[str]
 
 
-class _Change(NamedTuple):
-    """New text in a line."""
-
-    line: int
-    start: int
-    end: int
-    text: str
-
-
 def raise_requirements(
-    root: Path, given: Sequence[str], taken: Collection[Path], target: Release | None, *, writes: bool
+    root: Path,
+    given: Sequence[str],
+    taken: Collection[Path],
+    target: Release | None,
+    texts: Collection[str] = (),
+    *,
+    writes: bool,
 ) -> Raised:
     """Asks for the JAX that rewritten code needs, in the files of a project that lie in the folders that were given.
 
-    `taken` are files that are rewritten for another reason: they are left as they are here.
+    `taken` are files that are rewritten for another reason: they are left as they are here. `texts` are those of the
+    program.
     """
     known = list(requirements(root))
     opens = any(one.name in JAX and (one.too_old or one.lets_old_in) for one in known)  # what newer ones let in
     wanted = [one for one in known if one.too_old or one.lets_old_in or (opens and one.too_old_for_newest)]
+    uses = cache(partial(_uses, texts))
     folders = [Path(one).absolute() for one in given]
     oldest = max(OLDEST, target or OLDEST)
     files, errors = list[FixedFile](), list[SourceError]()
     done: set[str] = set()
-    frozen = list[str]()
+    left = list[str]()
     for name in dict.fromkeys(one.file for one in wanted):
         path = root / name
         here = [one for one in wanted if one.file == name]
+        near = [one for one in known if one.file == name]
         if any(one.fixed and not one.command for one in here) or path in taken or not _is_in(path, folders):
             continue
         here = [one for one in here if not one.fixed]
-        if not here:
+        if not here or _is_of_another(near, text_of(path)):
             continue
         try:
             source = read_source(path, os.path.relpath(path).replace(os.sep, "/"))
-            near = [one for one in known if one.file == name]
-            after = _changed(source.text, list(_changes(source.text, here, near, oldest)))
+            raises_jax = any(one.name in JAX for one in here)
+            changes = list(_changes(source.text, here, near, oldest))
+            if raises_jax and not any(one.command for one in here):
+                changes += [*numpy_1(name, source.text, here, near), *with_flax(root, name, source.text, uses)]
+            after = _changed(source.text, changes)
             if writes:
                 write_source(source, after)
         except SourceError as error:
             errors.append(error)
             continue
         done.add(name)
-        frozen += _frozen(name, after)
+        left += [*_frozen(name, after), *(untold_numpy_1(name, near) if raises_jax else ())]
         files.append(_file(source, after, here, oldest, writes=writes))
-    return Raised(files, errors, [*frozen, *pins(root, done)])
+    return Raised(files, errors, [*left, *pins(root, done)])
 
 
 def _frozen(name: str, text: str) -> Iterator[str]:
@@ -89,6 +94,16 @@ def _frozen(name: str, text: str) -> Iterator[str]:
             f"{name} still fixes the releases of {fixed} packages, which may not go with what was raised: "
             "install without them and freeze anew"
         )
+
+
+def _is_of_another(near: Sequence[Requirement], text: str) -> bool:
+    """Whether a file is the list of another framework, whose release does not run beside JAX, and does not name JAX."""
+    return any(one.too_old and one.least.with_numpy_1 for one in near) and not names_jax(text)
+
+
+def _uses(texts: Collection[str], row: Last) -> bool:
+    """Whether a program uses what the newest releases of a library no longer have."""
+    return any(row.name in text and re.search(rf"\b{row.prefix}[A-Z]", text) is not None for text in texts)
 
 
 def _is_in(path: Path, folders: Sequence[Path]) -> bool:
@@ -109,7 +124,7 @@ def _file(source: SourceFile, after: str, here: Sequence[Requirement], oldest: R
     return FixedFile(source.name, outcome, (), diff_of(source, after), source.encoding, remark=remark)
 
 
-def _changed(text: str, changes: Sequence[_Change]) -> str:
+def _changed(text: str, changes: Sequence[Change]) -> str:
     lines = text.split("\n")
     for change in sorted(changes, reverse=True):
         line = lines[change.line - 1]
@@ -117,7 +132,7 @@ def _changed(text: str, changes: Sequence[_Change]) -> str:
     return "\n".join(lines)
 
 
-def _changes(text: str, here: Sequence[Requirement], near: Sequence[Requirement], oldest: Release) -> Iterator[_Change]:
+def _changes(text: str, here: Sequence[Requirement], near: Sequence[Requirement], oldest: Release) -> Iterator[Change]:
     """The new bounds; a wheel of jaxlib for CUDA is asked for by an extra of jax."""
     lines = text.split("\n")
     cuda = any(_is_cuda(bound) for one in here for bound in one.bounds)
@@ -132,13 +147,14 @@ def _changes(text: str, here: Sequence[Requirement], near: Sequence[Requirement]
             name, _, extras = word.partition("[")
             each = (_extra(extra.strip()) for extra in extras.rstrip("]").split(","))
             word = f"{name}[{','.join(each)}]" if any(map(_OLD_EXTRA.match, extras.rstrip("]").split(","))) else word
-        bounds = _bounds(one, line[one.start : one.end], oldest)
+        ends = one.name in NUMPY and wants_numpy_1(near) is not None
+        bounds = _bounds(one, line[one.start : one.end], oldest, ends=ends)
         if one.bare:
-            yield _Change(one.line, start, one.end, f"'{word}{bounds}'")
+            yield Change(one.line, start, one.end, f"'{word}{bounds}'")
             continue
-        yield _Change(one.line, one.start, one.end, bounds)
+        yield Change(one.line, one.start, one.end, bounds)
         if word != line[start:end]:
-            yield _Change(one.line, start, end, word)
+            yield Change(one.line, start, end, word)
 
 
 def _extra(name: str) -> str:
@@ -152,11 +168,12 @@ def _is_cuda(bound: Bound) -> bool:
     return _OF_CUDA.match(bound.local) is not None
 
 
-def _bounds(one: Requirement, said: str, oldest: Release) -> str:
-    """The bounds that are asked for now, with the spaces of those that stood there."""
+def _bounds(one: Requirement, said: str, oldest: Release, *, ends: bool) -> str:
+    """The bounds that are asked for now, with the spaces of those that stood there, NumPy's below 2 where it `ends`."""
     before, space = re.match(r"\s*", said), re.match(r"\s*[><=~!^]*(\s*)", said)
     gap = space[1] if space is not None else ""
-    kept = [f"{bound.how}{gap}{dotted(bound.release)}" for bound in _kept(one, oldest)]
+    upper = [f"{bound.how}{gap}{dotted(bound.release)}" for bound in _kept(one, oldest)]
+    kept = upper or ([f"<{gap}{dotted(NUMPY_2)}"] if ends else [])
     comma = ", " if ", " in said else ","
     lower = _lower(one, oldest)
     how = re.match(r"\D*", lower)

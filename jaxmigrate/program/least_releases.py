@@ -23,11 +23,13 @@ class Least(NamedTuple):
         name: The library.
         release: The least release that runs beside jax 0.6.1.
         beside_newest: The least that also runs beside the newest JAX, which a requirement without an end lets in.
+        with_numpy_1: The first and the last of older releases that run too, but beside NumPy 1 only.
     """
 
     name: str
     release: Release
     beside_newest: Release
+    with_numpy_1: tuple[Release, ...] = ()
 
 
 @cache
@@ -35,7 +37,12 @@ def least_releases() -> dict[str, Least]:
     """The table by name."""
     rows = csv.reader(table_text("least_releases.csv").splitlines())
     next(rows)
-    return {name: Least(name, release(least), release(newest or least)) for name, least, newest, _ in rows}
+    return {
+        name: Least(
+            name, release(least), release(newest or least), tuple(map(release, filter(None, numpy_1.split("-"))))
+        )
+        for name, least, newest, numpy_1, _ in rows
+    }
 
 
 def normal(name: str) -> str:

@@ -31,6 +31,7 @@ _HOMES = frozenset(
         "jaxlib.xla_extension",
         "equinox",
         "objax",
+        "flax",
         "flax.nnx",
         "flax.jax_utils",
     }

@@ -171,6 +171,8 @@ USES: dict[str, str] = {
     "flax.jax_utils.pmean": (
         "from flax.jax_utils import pmean\nout = jax.vmap(lambda x: x - pmean(x, 'i'), axis_name='i')(jnp.arange(8.0))"
     ),
+    "flax.optim.DynamicScale": "import flax.optim\nout = flax.optim.DynamicScale(scale=2.0).scale",
+    "flax.optim.dynamic_scale": "from flax.optim import dynamic_scale as ds\nout = ds.DynamicScale(scale=2.0).scale",
     "jax.experimental.array.Array": "from jax.experimental.array import Array\nout = isinstance(jnp.ones(1), Array)",
     "jax.random.KeyArray": "def f(key: jax.random.KeyArray):\n    return key\nout = f(jax.random.PRNGKey(1))",
     "jax.random.PRNGKeyArray": (

@@ -147,5 +147,6 @@ WITHOUT: dict[str, str] = {
     "jax.experimental.host_callback.CallbackException": "an exception's class: it gives no numbers",
     "jax.experimental.host_callback.TapFunctionException": "an exception's class: it gives no numbers",
     "jax.experimental.pjit.AUTO": "needs a compiler that partitions by itself, which that for CPUs does not",
+    "flax.optim": "optimizers of another kind, which only releases of flax have that do not run on this jax",
     "objax.Parallel": "objax itself does not run on the newest jax",
 }
