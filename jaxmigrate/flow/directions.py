@@ -24,6 +24,7 @@ OPPOSITE = {(a, b) for pair in (*WAYS, *PLACES) for a, b in (pair.split(), pair.
 ONWARD = frozenset(pair.split()[0] for pair in WAYS)
 SAYING = frozenset({"back", "rev", "reverse", "other"}.union(*OPPOSITE))
 ALONG = frozenset(word for pair in WAYS for word in pair.split())
+SENDING = re.compile(r"(^|_)send_(to_)?(?P<way>forward|fwd|next|right|backward|bwd|back|prev|previous|left)(_|$)")
 WORDS = re.compile(r"[a-z]+")
 MOVES = re.compile(r"perm|shift|send|recv|receive|halo|exchange|rotate|ghost|neighbou?r")
 ORIGINS = re.compile(r"from|recv|receive|halo|ghost|neighbou?r")
@@ -42,7 +43,7 @@ class Sent(NamedTuple):
 
 
 def misdirected(facts: Facts) -> Iterator[tuple[Module, ast.Call, ast.Call]]:
-    """Permutations that go another way than is meant, each with one beside it that says so."""
+    """Permutations that go another way than is meant, each with one beside it that says so, or itself."""
     by_module: dict[Module, list[Sent]] = defaultdict(list)
     for module, call in facts.calls(*(name.rpartition(".")[2] for name in PERMUTED)):
         sent = _sent(call, module, facts)
@@ -54,6 +55,16 @@ def misdirected(facts: Facts) -> Iterator[tuple[Module, ast.Call, ast.Call]]:
                 wrong, beside = (one, other) if _is_wrong(one, words) else (other, one)
                 yield module, wrong.call, beside.call
         yield from _odd_ones(each)
+        yield from _sent_elsewhere(each)
+
+
+def _sent_elsewhere(each: list[Sent]) -> Iterator[tuple[Module, ast.Call, ast.Call]]:
+    """What a function sends that is called by the way in which it sends, and sends the other way: `send_forward`."""
+    for one in each:
+        for name, home in one.names:
+            said = SENDING.search(name) if home is None else None
+            if said is not None and (said["way"] in ONWARD) != one.onward:
+                yield one.module, one.call, one.call
 
 
 def _sent(call: ast.Call, module: Module, facts: Facts) -> Sent | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -15,6 +16,8 @@ from jaxmigrate.program.values import Application, Constant, External, Function
 PERMUTED = {name: int(position) for name, position in valued("perm").items()}
 LAST = frozenset(name.rpartition(".")[2] for name in PERMUTED)
 LOOPS = ("jax.lax.fori_loop", "jax.lax.scan")
+PAIRED = {"k": "v", "key": "value", "keys": "values", "ks": "vs"}
+PAIRED |= {value: key for key, value in PAIRED.items()}
 INDEX, SIZE = "jax.lax.axis_index", "jax.lax.axis_size"
 
 
@@ -66,6 +69,7 @@ def told(modules: Iterable[Module], resolver: Resolver) -> Iterator[Told]:
             for ring in reader.rings():
                 yield from reader.wrong_sources(ring)
                 yield from reader.wrong_rounds(ring)
+                yield from reader.left_behind(ring)
 
 
 class _Reader:
@@ -281,6 +285,22 @@ class _Reader:
                 yield Told(self.module, place, message)
                 return
 
+    def left_behind(self, ring: Ring) -> Iterator[Told]:
+        """Of keys and values, which belong together, one that stays where it is while the other goes round."""
+        nodes = [n for one in ring.body for n in ast.walk(one) if isinstance(n, ast.Name)]
+        carried = {id(n) for one in ring.body if _unpacks(one) for n in ast.walk(one)}
+        changed = {n.id for n in nodes if isinstance(n.ctx, ast.Store) and id(n) not in carried}
+        read = {n.id for n in nodes if isinstance(n.ctx, ast.Load)}
+        for name, statement in ring.names.items():
+            for other in _belonging(name) & read - changed - ring.names.keys():
+                place = next((n for n in ast.walk(statement) if self._is_move(n)), None)
+                if isinstance(place, ast.Call):
+                    message = (
+                        f"{name} goes round the devices, and {other} stays: from the second round on each device has "
+                        f"another's {name} beside its own {other}; move both"
+                    )
+                    yield Told(self.module, place, message)
+
     def _uses(self, ring: Ring, name: str, statement: ast.stmt) -> tuple[list[ast.Name], list[ast.Name]]:
         """Where a name is used in a round before it is moved, and after."""
         before: list[ast.Name] = []
@@ -378,6 +398,18 @@ class _Reader:
             ):
                 return None
         return name
+
+
+def _unpacks(statement: ast.stmt) -> bool:
+    """Whether a statement does no more than give names to the parts of what a loop carries."""
+    return isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Name)
+
+
+def _belonging(name: str) -> set[str]:
+    """The names of the values that belong to keys of such a name, or of the keys that belong to values."""
+    words = re.split(r"(_|\d+)", name)
+    found = {"".join([*words[:n], PAIRED[one], *words[n + 1 :]]) for n, one in enumerate(words) if one in PAIRED}
+    return found - {name}
 
 
 def _shown(node: ast.expr) -> str | None:

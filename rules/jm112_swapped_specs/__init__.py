@@ -16,7 +16,9 @@ from jaxmigrate.flow.jits import made_with_shardings, sharded_jits, spec_in
 from jaxmigrate.flow.kinds_of_names import TREES, kind_of, spec_name
 from jaxmigrate.flow.mapped_calls import JITS
 from jaxmigrate.flow.specs import spec_axes
+from jaxmigrate.flow.stacked_names import nearest
 from jaxmigrate.flow.unlike_parameters import averages_gradients
+from jaxmigrate.flow.variance import Level
 from jaxmigrate.program.collectives import PMAPS, SHARD_MAPS, argument
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.syntax import last_name
@@ -41,6 +43,7 @@ def check(facts: Facts) -> Iterator[Finding]:
     yield from _by_calls(facts)
     yield from _crossed(facts)
     yield from _gathered_elsewhere(facts)
+    yield from _same_batches(facts)
 
 
 def _by_calls(facts: Facts) -> Iterator[Finding]:
@@ -72,6 +75,29 @@ def _gathered_elsewhere(facts: Facts) -> Iterator[Finding]:
         )
         way = (Step(found.module, found.node, "gathered here"),)
         yield from facts.finding(found.own.module, found.own.spec, CODE, message, way)
+
+
+def _same_batches(facts: Facts) -> Iterator[Finding]:
+    """Batches of which all devices are given a copy each, as they are of all else, and average the gradients."""
+    told: set[ast.AST | None] = set()
+    for found, reading in facts.readings:
+        if found.name not in PMAPS or not found.axes or reading.draws or not averages_gradients(reading):
+            continue
+        if reading.returned.level != Level.NO or facts.confirmed(found, reading).returned.level != Level.NO:
+            continue
+        names, repeated = found.parameters(), {call: module for module, call in facts.all_repeated(found)}
+        for given, module, number in facts.given_to(found) if repeated else ():
+            binding = nearest(given, module) if isinstance(given, ast.Name) else None
+            made = given if binding is None or binding.path else binding.value
+            statement = module.table.statement_of(given)
+            is_batch = 0 <= number < len(names) and kind_of(names[number]) == "data" and not module.is_test
+            if is_batch and isinstance(made, ast.Call) and made in repeated and statement not in told:
+                told.add(statement)
+                message = (
+                    f"each device is given all of {names[number]}, as of everything else, and so computes what the "
+                    "others do: divide it among them, as by reshape((n, -1, ...))"
+                )
+                yield from facts.finding(repeated[made], made, CODE, message)
 
 
 class _Entries(NamedTuple):

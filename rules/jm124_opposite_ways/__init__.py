@@ -19,4 +19,5 @@ def check(facts: Facts) -> Iterator[Finding]:
         if call not in told:
             told.add(call)
             message = "this goes the other way round than is meant by its name, or with the values beside it"
-            yield from facts.finding(module, call, CODE, message, (Step(module, beside, "compare with this"),))
+            way = (Step(module, beside, "compare with this"),) if beside is not call else ()
+            yield from facts.finding(module, call, CODE, message, way)

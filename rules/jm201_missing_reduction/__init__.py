@@ -11,7 +11,7 @@ from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import shown
 from jaxmigrate.flow.axis_symbols import has_symbols
 from jaxmigrate.flow.expected import is_expected_to_raise
-from jaxmigrate.flow.facts import AXES, Facts, Place
+from jaxmigrate.flow.facts import AXES, AXES_ARGUMENT, Facts, Place
 from jaxmigrate.flow.own_models import trains_own_models
 from jaxmigrate.flow.readings import DeviceMap, arguments, is_checked, is_unchecked, unreduced_outputs
 from jaxmigrate.flow.specs import varies
@@ -34,7 +34,7 @@ def check(facts: Facts) -> Iterator[Finding]:
     def find(found: DeviceMap, reading: Reading) -> Iterator[Place]:
         if found.application.node in unbound or found.within in unbound:
             return  # which is told, and is the cause
-        updates = [*_updates(found, reading, facts)]
+        updates = [*_cut(found, reading, facts)] or [*_updates(found, reading, facts)]
         yield from updates
         if updates:  # what they change differs for that cause
             reading = replace(reading, returned=mapped(reading.returned, _unless_updated))
@@ -125,11 +125,30 @@ def _unless_updated(value: AbstractValue) -> AbstractValue:
     return replace_var(value, level=Level.MAY, marks=value.marks - {UNREDUCED})
 
 
+def _cut(found: DeviceMap, reading: Reading, facts: Facts) -> Iterator[Place]:
+    """Slices that devices take of their own gradients, where these are applied if another function slices."""
+    if reading.exchanged or not found.axes or not is_unchecked(found, facts.resolver):
+        return
+    for module, node in reading.cut[:1]:
+        function = module.table.function_of(node)
+        applied = [one for one in reading.updates[:1] if one[0].table.function_of(one[1]) is not function]
+        message = (
+            f"each device's slice of its own gradients, without those of the others over {AXES}; write "
+            f"jax.lax.psum_scatter(..., {AXES_ARGUMENT}, tiled=True) instead of the slice"
+        )
+        if applied:
+            yield Place(*applied[0], f"what is applied is {message}")
+        else:
+            yield Place(module, node, f"this is {message}")
+
+
 def _updates(found: DeviceMap, reading: Reading, facts: Facts) -> Iterator[Place]:
     """Only where the map has an axis name: a population or an ensemble has no use for one."""
     if not found.axes or not is_unchecked(found, facts.resolver) or not (reading.returned.updated or reading.changed):
         return
-    for module, node in reading.updates[:1] if not trains_own_models(found, facts) else ():
+    if reading.exchanged or trains_own_models(found, facts):
+        return
+    for module, node in reading.updates[:1]:
         whose = "rows" if found.name == VMAP else "devices"
         message = f"gradients are applied without a reduction over {AXES}; the {whose}' parameters drift apart"
         yield Place(module, node, message)

@@ -11,11 +11,13 @@ from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import shown
 from jaxmigrate.flow.enclosing import counts_devices, text_around
 from jaxmigrate.flow.facts import AXES, Facts, Place
+from jaxmigrate.flow.mapped_blocks import bodies
 from jaxmigrate.flow.readings import DeviceMap, is_checked, is_unchecked
 from jaxmigrate.flow.specs import spec_calls
 from jaxmigrate.flow.variance import AbstractValue, Level, Reading, Reduction
 from jaxmigrate.flow.variance.lattice import BESIDE, GIVEN, MEAN, OF_EQUAL, OPAQUE, TOTAL, UNREDUCED, leaves_of
 from jaxmigrate.flow.variance.means import is_scaled, sum_of_means
+from jaxmigrate.flow.variance.summary import Mismatch
 from jaxmigrate.program.collectives import PMAPS, SHARD_MAPS
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.scopes import is_docstring
@@ -48,7 +50,7 @@ def check(facts: Facts) -> Iterator[Finding]:
             message = _of_means(found, reduction, reading, facts)
             if message:
                 yield Place(reduction.module, reduction.node, message)
-        yield from _of_unlike_counts(found, reading)
+        yield from _of_unlike_counts(found, reading, facts)
         for node, same in by_node.items():
             if not same or _is_conditional(node, same[0].module):
                 continue
@@ -171,13 +173,29 @@ def _is_odd(found: DeviceMap, reduction: Reduction, reading: Reading) -> bool:
     return of_mean or (LOSS.search(given.id.lower()) is not None and TOTAL not in operand.marks and not sums)
 
 
-def _of_unlike_counts(found: DeviceMap, reading: Reading) -> Iterator[Place]:
+def _of_unlike_counts(found: DeviceMap, reading: Reading, facts: Facts) -> Iterator[Place]:
     """What all devices have together, divided by what one has; a block's length may be of what is not split."""
     for one in reading.mismatched:
-        if not one.by_length or found.name in PMAPS:
+        if not one.by_length or found.name in PMAPS or _is_split_length(found, one, facts):
             what = "the length of one device's own part" if one.by_length else "what one device has"
             message = f"a sum over {AXES} is divided by {what}: too large by a factor, the number of devices; sum both"
             yield Place(one.module, one.node, message)
+
+
+def _is_split_length(found: DeviceMap, one: Mismatch, facts: Facts) -> bool:
+    """Whether a length is of what a shard_map splits, for it splits the first dimension of what it splits, no other.
+
+    Not where JM114 knows it from the very array, nor where something around may be the number of devices.
+    """
+    body = next((each for each in bodies(facts) if each.map.application.node is found.application.node), None)
+    if body is None or counts_devices(one.node, one.module) or any(part.node is one.node for part in body.inside.parts):
+        return False
+    blocks = [given.block for given in body.given]
+    axes = found.axes or frozenset()
+    first = [block.dims[0] for block in blocks if block is not None and block.dims]
+    others = [each for block in blocks if block is not None for each in block.dims[1:]]
+    known = None not in blocks and None not in first and None not in others
+    return known and axes in first and not any(others)
 
 
 def _by_names(facts: Facts) -> Iterator[Finding]:

@@ -168,7 +168,7 @@ def _making(resolver: Resolver) -> tuple[frozenset[str], frozenset[str]]:
 def _told(found: DeviceMap, reading: Reading, facts: Facts) -> Iterator[tuple[ast.Call, Taken, Module, str, str]]:
     if not any(one.level == Level.YES or one.marks & {DATA, MEAN, BESIDE} for one in leaves_of(reading.returned)):
         return
-    for call, module in facts.calls_of(found):
+    for call, module in facts.runs_of(found):
         for taken in facts.taken_of(call, module):
             name = _metric(reading.returned, taken)
             if name is not None and _metric(facts.confirmed(found, reading).returned, taken) is not None:

@@ -55,10 +55,12 @@ def test_values(mapped: str, body: str, told: list[str]) -> None:
 
 
 def test_the_length_of_a_slice() -> None:
-    """Of a block under shard_map it may be that of a dimension that is not split."""
+    """Of a block under shard_map it may be that of a dimension that is not split, but for what is split in front."""
     body = "return lax.psum(jnp.sum(each), 'i') / batch['x'].shape[0]"
     assert codes(PROGRAM.format(body=body, mapped=PMAP)) == ["JM207"]
-    assert codes(PROGRAM.format(body=body, mapped=SHARD_MAP)) == []
+    assert codes(PROGRAM.format(body=body, mapped=SHARD_MAP)) == ["JM207"]
+    for_columns = SHARD_MAP.replace('P("i")', 'P(None, "i")')
+    assert codes(PROGRAM.format(body=body, mapped=for_columns)) == []
 
 
 STEP = """

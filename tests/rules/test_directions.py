@@ -81,3 +81,24 @@ def permute_upper(x, axis, n):
 """
     assert lines(text.format("(i, i + 1)", "n - 1")) == [6]
     assert lines(text.format("(i, i - 1)", "1, n")) == []
+
+
+SEND = """\
+def {}(x, axis, n):
+    return lax.ppermute(x, axis, perm=[{} for i in range(n - 1)])
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "pair", "expected"),
+    [
+        ("send_forward", "(i + 1, i)", [2]),
+        ("send_forward", "(i, i + 1)", []),
+        ("send_to_prev", "(i, i + 1)", [2]),
+        ("send_to_prev", "(i + 1, i)", []),
+        ("recv_forward", "(i + 1, i)", []),  # from the one in front, or on the way forward
+        ("send", "(i + 1, i)", []),
+    ],
+)
+def test_what_is_called_by_the_way_it_sends(name: str, pair: str, expected: list[int]) -> None:
+    assert lines(SEND.format(name, pair)) == expected

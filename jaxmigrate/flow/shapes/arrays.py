@@ -117,9 +117,11 @@ def reshaped(array: Array, dims: Sequence[Thing]) -> Array:
 
 def indexed(array: Array, parts: Sequence[Thing]) -> Array | None:
     """`x[...]`; what chooses is a number, a slice, None, an ellipsis or an array of numbers."""
-    taking = sum(one is not None and one is not ... for one in parts)
+    taking = sum(type(one) is int or isinstance(one, slice | Array) for one in parts)
     if taking > len(array.dims):
         raise MisfitError(f"{taking} indices for an array of shape {shown(array.dims)}")
+    if not all(one is None or one is ... or type(one) is int or isinstance(one, slice | Array) for one in parts):
+        return None  # what is not known may be None
     if sum(one is ... for one in parts) > 1 or sum(isinstance(one, Array) and bool(one.dims) for one in parts) > 1:
         return None
     if not any(one is ... for one in parts):

@@ -44,6 +44,7 @@ COMPARED: Mapping[type[ast.cmpop], Callable[[Thing, Thing], bool]] = {
     ast.Is: operator.is_,
     ast.IsNot: operator.is_not,
 }
+NEW_AXES = frozenset({"jax.numpy.newaxis", "numpy.newaxis"})  # names of None
 PLAIN = (bool, int, float, str, type(None))
 
 
@@ -121,7 +122,7 @@ def _name(run: Run, node: ast.Name, frame: Frame) -> Thing:
     value = run.resolver.value(node, frame.module)
     match value:
         case External(name=name):
-            return Library(name)
+            return None if name in NEW_AXES else Library(name)
         case Function(module=module, node=function, receiver=None) if module is not frame.module:
             plain = isinstance(function, ast.FunctionDef) and not function.decorator_list
             return Closure(function, Frame(module)) if plain else UNKNOWN
@@ -136,7 +137,9 @@ def _attribute(run: Run, node: ast.Attribute, frame: Frame) -> Thing:
         root = root.value
     if isinstance(root, ast.Name) and frame.holder(root.id) is None and root in frame.module.table.scope_of:
         value = run.resolver.value(node, frame.module)
-        return Library(value.name) if isinstance(value, External) else UNKNOWN
+        if not isinstance(value, External):
+            return UNKNOWN
+        return None if value.name in NEW_AXES else Library(value.name)
     held, name = run.evaluate(node.value, frame), node.attr
     match held:
         case Library():

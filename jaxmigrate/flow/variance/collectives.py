@@ -37,6 +37,7 @@ from jaxmigrate.program.collectives import ASKING, AXIS_POSITIONS, REDUCTIONS
 from jaxmigrate.program.values import Constant, Member, Parameter
 
 GATHERS, SCATTERS = "jax.lax.all_gather", "jax.lax.psum_scatter"
+EXCHANGING = frozenset({"jax.lax.ppermute", "jax.lax.pshuffle", "jax.lax.all_to_all"})
 SCALING = frozenset({"jax.lax.psum", "jax.lax.pmean"})  # after which a value is as large as that of one device, or not
 
 
@@ -59,6 +60,8 @@ def call(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame
         result = _reduced(run, name, operand, node, frame, full, apart)
         return unsure(result, run.cause(name, node)) if grouped and result.level == Level.MAY else result
     spread = _spread(operand, apart)
+    if name in EXCHANGING and operand.gradient:
+        run.reading.exchanged = True
     if name == SCATTERS and full and run.mode.lenient:
         means.enlarge(run, operand)
         if run.axes and node is not None and frame is not None and not run.quiet():

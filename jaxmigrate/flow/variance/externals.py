@@ -243,6 +243,7 @@ def _array(run: Run, name: str, arguments: Arguments, node: ast.Call | None, res
         return result
     if own:
         result = order.normed(run, last, result, node)
+    order.cut(run, last, arguments, node)
     return means.of_function(run, last, result, reduced and arguments.find(1, "axis") is None, node)
 
 

@@ -21,6 +21,7 @@ from jaxmigrate.flow.variance.lattice import (
     DEVIATION,
     DEVICES,
     HALF,
+    INDEXED,
     MEAN_SPREAD,
     NORMED,
     OWN_MEAN,
@@ -44,6 +45,7 @@ VARIANCES = frozenset({"var", "std", "nanvar", "nanstd"})
 _BRIEF = frozenset({CENTRED, SQUARED, OWN_MEAN, DEVIATION, COMMON_SQUARE})  # what another operation makes untrue
 MEANS = frozenset({"mean", "nanmean", "average"})
 SPREADING = VARIANCES | MEANS | {"square"}
+CUTS = frozenset({"dynamic_slice", "dynamic_slice_in_dim", "dynamic_index_in_dim"})
 NORMS = frozenset({"norm", "global_norm", "vdot", "dot", "sum", "max"})
 OF_A_DEVICE = frozenset({UNREDUCED, BESIDE, DATA})
 KEEPS_SPREAD = frozenset(
@@ -143,6 +145,18 @@ def normed(run: Run, name: str, result: AbstractValue, node: ast.expr | None) ->
     if module is not None and not run.quiet():
         run.reading.norms[mark] = (module, node)
     return replace(result, marks=result.marks | {mark})
+
+
+def cut(run: Run, name: str, arguments: Arguments, node: ast.Call | None) -> None:
+    """Notes where each device takes its own slice of its own gradients, without those of the others."""
+    operand = arguments.find(0, "operand")
+    if name not in CUTS or operand is None or run.batched or node is None or run.quiet():
+        return
+    leaves = [leaf for one in arguments.all() if one is not operand for leaf in leaves_of(one)]
+    own = operand.gradient and UNREDUCED in operand.marks and operand.level != Level.NO
+    module = run.modules[-1] if run.modules else run.home
+    if own and module is not None and any(INDEXED in one.marks and one.level == Level.YES for one in leaves):
+        run.reading.cut.append((module, node))
 
 
 def is_normed(value: AbstractValue) -> bool:

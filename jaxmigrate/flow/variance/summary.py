@@ -58,17 +58,19 @@ class Reading:
 
     `updates` apply gradients that nothing has reduced; `statistics` are calls of networks that give back statistics
     of their batch; `carries` are values that loops start from, equal on all devices by their type, and make
-    different; `changed`: an optimizer has changed a network in place by such gradients; `applied` has the marks of
-    sums of means that change parameters, `differentiated` of those that are a loss, `scaled` of those that
-    something divides, or may, and `misdivided` of those that a batch's size divides; `mismatched` are divisions of
-    what all devices have together by what one has, `overdivided` those of means over the devices by their number;
-    `enlarged` has the marks of those that are not too small after all; `scattered` are sums that are divided among
-    the devices; `undersized` are means of sums that are divided by the count of all devices; `norms` has the places
-    of norms of unreduced gradients by their marks, `decided` what one device alone decides about a step that all
-    take, `variances` those of variances of what one device has, `spreads` the means of these that something is
-    divided by, `halves` the places of statistics of which another part is all devices', `joined` the marks of those
-    that are reduced after all, `handed` the means that calls of one function are given in another; `entered` the
-    functions that were read; `assumed`: some of it was found without looking at the rest of the program.
+    different; `changed`: an optimizer has changed a network in place by such gradients; `exchanged`: devices send
+    each other such gradients, as a reduction by hand does; `applied` has the marks of sums of means that change
+    parameters, `differentiated` of those that are a loss, `scaled` of those that something divides, or may, and
+    `misdivided` of those that a batch's size divides; `mismatched` are divisions of what all devices have together
+    by what one has, `overdivided` those of means over the devices by their number; `enlarged` has the marks of
+    those that are not too small after all; `scattered` are sums that are divided among the devices; `undersized`
+    are means of sums that are divided by the count of all devices; `cut` are slices by the index of the device of
+    unreduced gradients; `norms` has the places of norms of unreduced gradients by their marks, `decided` what one
+    device alone decides about a step that all take, `variances` those of variances of what one device has,
+    `spreads` the means of these that something is divided by, `halves` the places of statistics of which another
+    part is all devices', `joined` the marks of those that are reduced after all, `handed` the means that calls of
+    one function are given in another; `entered` the functions that were read; `assumed`: some of it was found
+    without looking at the rest of the program.
     """
 
     returned: AbstractValue = EQUAL
@@ -79,6 +81,7 @@ class Reading:
     statistics: list[tuple[Module, ast.expr]] = made(factory=list)
     carries: list[tuple[Module, ast.expr]] = made(factory=list)
     changed: bool = False
+    exchanged: bool = False
     applied: set[str] = made(factory=set)
     scaled: set[str] = made(factory=set)
     differentiated: set[str] = made(factory=set)
@@ -88,6 +91,7 @@ class Reading:
     enlarged: set[str] = made(factory=set)
     scattered: list[Reduction] = made(factory=list)
     undersized: list[tuple[Module, ast.expr]] = made(factory=list)
+    cut: list[tuple[Module, ast.expr]] = made(factory=list)
     norms: dict[str, tuple[Module, ast.expr]] = made(factory=dict)
     decided: list[tuple[Module, ast.expr, str]] = made(factory=list)
     variances: dict[str, tuple[Module, ast.expr]] = made(factory=dict)
