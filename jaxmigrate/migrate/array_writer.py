@@ -26,6 +26,7 @@ from jaxmigrate.migrate.read_alone import is_read_alone
 from jaxmigrate.migrate.read_only import is_only_read, is_read_at_once, mapped_once
 from jaxmigrate.migrate.sharing import Shared
 from jaxmigrate.migrate.specs import display
+from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.narrow import says_narrow
 from jaxmigrate.program.operations import (
@@ -44,6 +45,7 @@ from jaxmigrate.program.passing import passed_by
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import Application, External
 
+FETCHES = named("fetches")
 ARRAY_METHODS = frozenset({"astype", "dtype", "item", "mean", "sum", "tolist"})
 PUT_REPLICATED = "jax.device_put_replicated"
 KEPT = ("jax.numpy.stack", "jax.numpy.broadcast_to", "jax.lax.broadcast")  # which keep weak types
@@ -390,40 +392,51 @@ class ArrayWriter:
 
         Of an array whose buffer a map is given it takes a copy, as a reshape did.
         """
-        op, whole, numpy = choice.op, "$x", self.names.of("jax.numpy") if choice.donated else ""
+        op, numpy = choice.op, self.names.of("jax.numpy") if choice.donated else ""
+        fetch, array = self._fetch(op.operand)
+        rows, whole, parts = "$x", "$x", {"x": op.operand}
         if self.program.processes and not self.program.own_devices:
-            whole = self._own_rows("$x", choice.axis)
+            rows = self._own_rows("$x", choice.axis)
+            whole, parts = (f"$fetch({rows})", {"x": array, "fetch": fetch}) if fetch is not None else (rows, parts)
         if op.form == FETCHED_ROWS:
-            if whole != "$x":
-                yield Replace(op.operand, self._code(whole.replace("$x", "$itself")))
+            if rows != "$x":
+                yield Replace(array, self._code(rows.replace("$x", "$itself")))
         elif op.form == "same":
-            whole = f"{numpy}.copy({whole})" if numpy else whole
-            if whole != "$x":
-                yield Replace(op.operand, self._code(whole.replace("$x", "$itself")))
+            rows = f"{numpy}.copy({rows})" if numpy else rows
+            if rows != "$x":
+                yield Replace(array, self._code(rows.replace("$x", "$itself")))
         elif op.form == CHAINED:
-            yield self._chained(op, f"{numpy}.copy({whole})" if numpy else whole)
+            yield self._chained(op, f"{numpy}.copy({whole})" if numpy else whole, parts)
         elif op.form == COPIED:
             assert isinstance(op.node, ast.Call)
-            array = f"{self._library_of(op.node.func) or self.names.of('numpy')}.array"
-            yield Replace(op.node, self._code(f"{array}({whole})", x=op.operand))
+            copies = f"{self._library_of(op.node.func) or self.names.of('numpy')}.array"
+            yield Replace(op.node, self._code(f"{copies}({whole})", **parts))
         elif numpy and op.form != "tree":
-            yield Replace(op.node, self._code(f"{numpy}.copy({whole})", x=op.operand))
+            yield Replace(op.node, self._code(f"{numpy}.copy({whole})", **parts))
         elif op.puts_in_order or numpy:
             each = f"{numpy}.copy" if numpy else "lambda x: x"
-            yield Replace(op.node, self._code(f"{self._jax}.tree.map({each}, {whole})", x=op.operand))
+            yield Replace(op.node, self._code(f"{self._jax}.tree.map({each}, {whole})", **parts))
         elif whole == "$x" and (statement := self._assigns_itself(op)) is not None:
             yield DropStatement(statement)
         else:
-            yield Replace(op.node, self._code(whole, x=op.operand))
+            yield Replace(op.node, self._code(whole, **parts))
 
-    def _chained(self, op: Op, rows: str) -> Replace:
+    def _fetch(self, node: ast.expr) -> tuple[ast.expr | None, ast.expr]:
+        """The function that fetches an array to the host, and the array: a process can only fetch its own rows."""
+        match node:
+            case ast.Call(func=func, args=[given], keywords=[]):
+                if Idioms(self.resolver).external(func, self.module) in FETCHES:
+                    return func, given
+        return None, node
+
+    def _chained(self, op: Op, rows: str, parts: dict[str, ast.expr]) -> Replace:
         """`chain(x)` for `chain(*x)`, of rows that are NumPy's where they were."""
         assert isinstance(op.node, ast.Call)
         of_numpy = op.numpys is Numpys.MADE
         one = f"{self.names.of('numpy')}.asarray({rows})" if of_numpy else rows
         starred = isinstance(op.node.args[0], ast.Starred)
         chain = op.node.func if starred or not isinstance(op.node.func, ast.Attribute) else op.node.func.value
-        return Replace(op.node, self._code(f"$chain({one})", chain=chain, x=op.operand))
+        return Replace(op.node, self._code(f"$chain({one})", chain=chain, **parts))
 
     def _own_rows(self, operand: str, axis: str) -> str:
         """The source of this process's rows of an array that is split over all devices."""

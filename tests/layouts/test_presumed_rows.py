@@ -157,7 +157,7 @@ def test_rows_that_are_fetched_and_put_in_another_shape_are_those_of_one_array()
     found = plan(files)
     assert layouts(found) == (["replicated", "split"], ["split", "split"])
     told = {one.says for site in found.sites for one in site.assumed}
-    assert {"`images` has more than 2 axes", "`scores` has more than one number for each device"} <= told
+    assert {"`images` has more than 3 axes", "`scores` has more than one number for each device"} <= told
     assert "np.array(local_rows(images))" in found.files[0].after
     before, after = both("fetched", files, found)
     assert (before["error"], after["error"]) == ("", "")
@@ -180,3 +180,65 @@ def test_what_tells_where_the_device_axis_is_keeps_it(old: str, new: str) -> Non
     assert old in FETCHING
     found = plan({"main.py": FETCHING.replace(old, new)})
     assert "stacked" in [*layouts(found)[0], layouts(found)[1][0]]
+
+
+LAST_AXES = """\
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax.jax_utils import replicate
+from flax.training.common_utils import shard
+
+RANK = jax.process_index()
+p_score = jax.pmap(lambda w, batch: jnp.tanh(batch["ids"] * w))
+w = replicate(jnp.sin(jnp.arange(6.0)))
+RESULT = []
+for i in range(2):
+    batch = {"ids": np.cos(np.arange(96.0) + i).reshape(16, 6), "labels": np.arange(96).reshape(16, 2, 3) * i}
+    batch = shard({name: jnp.array(value) for name, value in batch.items()})
+    labels = batch["labels"]
+    scores = p_score(w, batch)
+    RESULT.append(np.asarray(SCORES))
+    RESULT.append(np.asarray(LABELS))
+"""
+
+
+@pytest.mark.parametrize(
+    ("scores", "labels"),
+    [
+        ("scores.reshape(-1, scores.shape[-1])", "labels.reshape(-1, labels.shape[-2], labels.shape[-1])"),
+        ("jnp.reshape(scores, (-1, scores.shape[-1]))", "labels.reshape((-1,) + labels.shape[-2:])"),
+        (
+            "jax.device_get(scores).reshape(-1, scores.shape[-1])",
+            'batch["labels"].reshape(-1, batch["labels"].shape[-1])',
+        ),
+        ("jax.tree.map(lambda x: x.reshape(-1, x.shape[-1]), scores)", "np.concatenate(jax.device_get(labels))"),
+    ],
+)
+def test_last_axes_that_are_kept_are_those_of_the_global_array(scores: str, labels: str) -> None:
+    files = {"main.py": LAST_AXES.replace("SCORES", scores).replace("LABELS", labels)}
+    found = plan(files)
+    assert layouts(found) == (["replicated", "split"], ["split"])
+    assert found.files[0].after.count("local_rows(") == 3  # of this process, before anything is fetched
+    assert "local_rows(jax.device_get" not in found.files[0].after
+    before, after = both("last axes", files, found)
+    assert (before["error"], after["error"]) == ("", "")
+    assert before["result"] == after["result"]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        "labels.reshape(-1, labels.shape[-2])",
+        "labels.reshape(-1, labels.shape[-1], labels.shape[-2])",
+        "labels.reshape(-1, labels.shape[-1] * 2)",
+        "labels.reshape(labels.shape[-1], -1)",
+        "labels.reshape(-1, scores.shape[-1])",
+        "labels.reshape(-1, *labels.shape[1:])",
+        "labels.reshape(-1, *labels.shape[-3:-1])",
+    ],
+)
+def test_other_sizes_of_an_array_keep_what_they_were(labels: str) -> None:
+    files = {"main.py": LAST_AXES.replace("SCORES", "scores.reshape(-1, 6)").replace("LABELS", labels)}
+    found = plan(files)
+    assert not [a for site in found.sites for a in site.assumed if "more than 2" in a.says or "more than 3" in a.says]

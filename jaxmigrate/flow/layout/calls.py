@@ -15,6 +15,7 @@ from jaxmigrate.flow.layout import (
     host_optimizers,
     implicit_methods,
     jaxline,
+    last_axes,
     library,
     mapped,
     mapped_bodies,
@@ -96,6 +97,8 @@ def call(it: Interpreter, node: ast.Call, frame: Frame) -> Abstract:
         result = operations.apply(it, counted[0], it.evaluate(counted[0].operand, frame), node, frame)
         it.lean([result], counted[1])
         return result
+    if (made := last_axes.joined(it, node, frame)) is not None:
+        return made
     if (made := remade_tuples.remade(it, node, frame)) is not None:
         return made
     if (made := chained_rows.chained(it, node, frame)) is not None:

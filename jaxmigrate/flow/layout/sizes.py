@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from jaxmigrate.flow.layout import class_index, operations
+from jaxmigrate.flow.layout import class_index, last_axes, operations
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Op
@@ -24,6 +24,8 @@ def read(it: Interpreter, owner: Ref, node: ast.Attribute, frame: Frame) -> bool
     """Notes that an attribute of an array is a size of it; says whether it certainly is one."""
     if not _is_of_array(it, owner, node.attr):
         return False
+    if node.attr == "shape" and last_axes.read(it, owner, node, frame):
+        return True
     place, form = _place(node, frame)
     if form in ("shape", "1:") and not is_repeatable(node.value):
         return False
