@@ -373,6 +373,8 @@ class ArrayWriter:
                 yield self._metrics(op)
             case "checkpoint":
                 return
+            case "averaged":
+                yield self._averaged(choice)
             case "whole":
                 yield Replace(op.node, code("$at[...]", at=op.operand))
             case "size":
@@ -617,6 +619,16 @@ class ArrayWriter:
         sizes = shape.left if isinstance(shape, ast.BinOp) else shape
         rest = sizes.elts[1:] if isinstance(sizes, ast.Tuple | ast.List) else []
         yield Replace(sizes, _tuple(rest))
+
+    @staticmethod
+    def _averaged(choice: OpChoice) -> Replace:
+        """`x.mean(0)` over the devices, of which there is one slice now: of a number that is `x.mean()`."""
+        op = choice.op
+        assert isinstance(op.node, ast.Call)
+        if not choice.of_numbers:
+            return Replace(op.operand, code("$itself[None]"))
+        given = "$x" if op.operand in op.node.args else ""
+        return Replace(op.node, code(f"$f({given})", f=op.node.func, x=op.operand))
 
     def _metrics(self, op: Op) -> Replace:
         """`get_metrics(m)` without its `x[0]`."""

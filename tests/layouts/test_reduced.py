@@ -72,8 +72,10 @@ def test_each_leaf_of_metrics_is_averaged() -> None:
     [
         "metrics['loss'].sum()",
         "jnp.sum(metrics['w'])",
-        "metrics['w'].mean(axis=0)",
-        "jnp.mean(metrics['w'], 0)",
+        "metrics['w'].sum(axis=0)",
+        "metrics['w'].mean(axis=1)",
+        "jnp.mean(metrics['w'], (0, 1))",
+        "np.mean([metrics['w'], own], axis=0)",
         "metrics['w'].prod()",
         "jnp.mean(metrics['w'], keepdims=True)",
         "np.var(metrics['w'], ddof=1)",
@@ -87,6 +89,62 @@ def test_each_leaf_of_metrics_is_averaged() -> None:
 def test_what_copies_change_keeps_arrays_stacked(use: str) -> None:
     found = plan({"main.py": STEP.replace("USE", use)})
     assert layouts(found)[3 if "metrics" in use else 4] == "stacked"
+
+
+@pytest.mark.parametrize(
+    ("use", "written"),
+    [
+        ("metrics['w'].mean(axis=0)", "metrics['w'][None].mean(axis=0)"),
+        ("jnp.mean(metrics['w'], 0)", "jnp.mean(metrics['w'][None], 0)"),
+        ("np.mean(jax.device_get(loss), axis=0)", "np.mean(jax.device_get(loss))"),
+        ("loss.mean(0)", "loss.mean()"),
+    ],
+)
+def test_the_mean_over_the_devices_is_that_of_one(use: str, written: str) -> None:
+    """The call stays: it makes a floating number of an integer."""
+    text = STEP.replace('lax.pmean(w, "d")}', 'lax.pmean(w, "d")}, lax.pmax(x.max(), "d")').replace(
+        ", own =", ", loss, own ="
+    )
+    files = {"main.py": text.replace("USE", use)}
+    index = 3 if "metrics" in use else 4
+    assert layouts(plan(files, "auto"))[index] == "stacked"
+    found = plan(files)
+    assert layouts(found)[index] == "replicated"
+    assert f"SEEN.append({written})" in found.files[0].after
+    before, after = both(files, found)
+    assert (before["error"], after["error"]) == ("", "")
+    assert before["result"] == after["result"]
+
+
+def test_the_largest_over_the_devices_is_that_of_one_by_proof() -> None:
+    files = {"main.py": STEP.replace("USE", "metrics['w'].max(0)")}
+    assert layouts(plan(files, "auto"))[3] == "replicated"
+    several = {"main.py": files["main.py"].replace("\nX =", "\njax.distributed.initialize()\nX =")}
+    assert layouts(plan(several, "auto"))[3] == "stacked"
+
+
+def test_rows_of_a_batch_are_no_devices() -> None:
+    assert layouts(plan({"main.py": STEP.replace("USE", "x.max(0)")}))[1] == "stacked"
+
+
+@pytest.mark.parametrize("other", ["np.ones((4, 3))", "[metrics['w'], metrics['w']]", "own"])
+def test_a_reduction_of_something_else_as_well_keeps_its_text(other: str) -> None:
+    helper = "\n\ndef largest(x):\n    return np.max(x, axis=0)\n\n\ndef main():"
+    text = STEP.replace("USE", f"[largest(metrics['w']).tolist(), largest({other}).tolist()]").replace(
+        "np.asarray(one).tolist()", "one"
+    )
+    files = {"main.py": text.replace("\n\ndef main():", helper)}
+    assert layouts(plan(files))[3] == "stacked"
+
+
+@pytest.mark.parametrize("use", ["jax.tree.map(np.mean, jax.device_get(metrics))", "jax.tree.map(jnp.max, metrics)"])
+def test_each_leaf_is_reduced_by_a_function_of_a_library(use: str) -> None:
+    files = {"main.py": STEP.replace("USE", f"list({use}.values())")}
+    assert layouts(plan(files))[3] == "replicated"
+    assert (
+        layouts(plan({"main.py": files["main.py"].replace("np.mean", "np.sum").replace("jnp.max", "jnp.sum")}))[3]
+        == "stacked"
+    )
 
 
 def test_a_batch_has_the_same_elements_in_any_shape() -> None:
@@ -127,7 +185,12 @@ def main():
     [
         ("np.mean(losses)", "replicated"),
         ("np.max([one for one in losses])", "replicated"),
-        ("jnp.mean(jnp.array(losses))", "stacked"),
+        ("jnp.mean(jnp.array(losses))", "replicated"),
+        ("jnp.stack(losses).mean()", "replicated"),
+        ("np.array(list(losses)).max()", "replicated"),
+        ("jnp.stack(losses).mean(0)", "stacked"),
+        ("np.array(losses)", "stacked"),
+        ("jnp.stack([*losses, own]).mean()", "stacked"),
         ("np.sum(losses)", "stacked"),
         ("np.mean([*losses, 1.0])", "stacked"),
         ("np.mean(losses, axis=0)", "stacked"),

@@ -42,6 +42,7 @@ DOES = {
     "identity": "is put on the devices",
     "stack": "is passed on with a device axis",
     "merge": "has its first two axes joined",
+    "averaged": "is reduced over the devices",
 }
 
 

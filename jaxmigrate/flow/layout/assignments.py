@@ -8,6 +8,7 @@ from typing import TypeGuard
 from jaxmigrate.flow.layout import (
     accessors,
     frames,
+    known_keys,
     monkeypatching,
     object_flags,
     observing,
@@ -47,8 +48,9 @@ def assign(it: Interpreter, target: ast.expr, value: Abstract, node: ast.AST, fr
             monkeypatching.note_stored(it, holder, name, value, node, frame)
         case ast.Subscript(value=owner, slice=index):
             holder = it.evaluate(owner, frame)
-            it.evaluate(index, frame)
-            _assign_item(it, holder, index, value, node, frame)
+            text = known_keys.text_of(it.evaluate(index, frame))
+            key = ast.copy_location(ast.Constant(text), index) if text is not None else index
+            _assign_item(it, holder, key, value, node, frame)
 
 
 def _assign_attribute(

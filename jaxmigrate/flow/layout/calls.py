@@ -12,6 +12,7 @@ from jaxmigrate.flow.layout import (
     constructing,
     containers,
     devices,
+    host_arithmetic,
     host_optimizers,
     implicit_methods,
     jaxline,
@@ -109,6 +110,7 @@ def call(it: Interpreter, node: ast.Call, frame: Frame) -> Abstract:
     given = arguments(it, node, frame, to_maps=spreading.calls_maps(callee))
     if given.waits:
         return NOTHING  # for what a star spreads
+    host_arithmetic.note_plain(it, callee, given, node, frame)
     return observing.made(it, call_value(it, callee, given, node, frame), node, frame)
 
 

@@ -151,6 +151,7 @@ class OpChoice:
     object with other fields, and `rest` are these where all are known. `for_all`: a map takes it, on all devices.
     `lent`: maps alone take it, and none is donated the array before they have.
     `site`: it belongs to a call of that map. `written`: the program writes in place into what it is given.
+    `of_numbers`: each device has one number of it.
     """
 
     op: Op
@@ -165,6 +166,7 @@ class OpChoice:
     lent: bool = False
     site: ast.expr | None = None
     written: bool = False
+    of_numbers: bool = False
 
 
 @dataclass

@@ -8,6 +8,7 @@ from jaxmigrate.flow.layout import (
     class_index,
     host_arithmetic,
     named_functions,
+    operations,
     projections,
     tree_methods,
 )
@@ -18,7 +19,6 @@ from jaxmigrate.flow.layout.objects import MAKES_ANOTHER, REPLACES
 from jaxmigrate.flow.layout.values import (
     NONE,
     NOTHING,
-    OF_ARRAYS,
     PLAIN,
     Abstract,
     Dct,
@@ -30,7 +30,6 @@ from jaxmigrate.flow.layout.values import (
     entry_of,
     is_tracked,
 )
-from jaxmigrate.flow.variance.lattice import OTHERS
 
 UNCHANGED = frozenset({"block_until_ready", "copy", "astype"})
 
@@ -85,6 +84,8 @@ def _of_list(it: Interpreter, owner: Seq, name: str, given: Given, node: ast.exp
             return owner
         case (("clear" | "reverse" | "close"), 0):
             return NONE
+        case _, 0 if name in host_arithmetic.REDUCING and not given.named:  # of an array that is made of a list
+            return host_arithmetic.reduced(it, host_arithmetic.REDUCING[name], owner, node, frame)
     return None
 
 
@@ -160,12 +161,12 @@ def _of_tree(it: Interpreter, owner: Ref, name: str, given: Given, node: ast.exp
         case "values":
             it.changed |= owner.group.flatten()
             box = it.box("values", node)
-            it.fill(box, _any_entry(owner), node, frame.module)
+            it.fill(box, operations.any_entry(owner), node, frame.module)
             return Seq(box)
         case "items" if not given.positional:
             it.changed |= owner.group.flatten()
             box = it.box("items", node)
-            it.fill(box, Tup((PLAIN, _any_entry(owner))), node, frame.module)
+            it.fill(box, Tup((PLAIN, operations.any_entry(owner))), node, frame.module)
             return Seq(box)
         case "get" | "pop" if given.positional:
             key = node.args[0] if isinstance(node, ast.Call) and node.args else None
@@ -177,11 +178,3 @@ def _of_tree(it: Interpreter, owner: Ref, name: str, given: Given, node: ast.exp
                 found = it.join(found, default, node, frame.module)
             return found
     return None
-
-
-def _any_entry(owner: Ref) -> Ref:
-    """Any of the arrays that a dictionary holds."""
-    entries = owner.shape.fields if owner.shape is not None else None
-    if entries and all(one.kind == "array" for one in entries.values()):
-        return owner.part(leaf=True)
-    return owner.part(entry_of(owner.shape, OTHERS) if owner.shape == OF_ARRAYS else None)

@@ -13,6 +13,7 @@ from jaxmigrate.flow.layout import (
     classes,
     frames,
     host_arithmetic,
+    known_keys,
     module_names,
     operations,
     outcomes,
@@ -248,8 +249,7 @@ def _dict(it: Interpreter, node: ast.Dict, frame: Frame) -> Abstract:
         elif isinstance(key, ast.Constant) and isinstance(key.value, str):
             it.fill(box, result, value, frame.module, key.value)
         else:
-            it.evaluate(key, frame)
-            it.fill(box, result, value, frame.module)
+            it.fill(box, result, value, frame.module, known_keys.text_of(it.evaluate(key, frame)))
     return Dct(box)
 
 
@@ -332,28 +332,32 @@ def _rounds(it: Interpreter, node: ast.expr, generators: Sequence[ast.comprehens
     """Runs the generators of a comprehension for its elements, until what these assign has come round."""
     for _ in range(4 if any(isinstance(n, ast.NamedExpr) for n in ast.walk(node)) else 1):
         before = dict(frame.env or {})
-        _generators(it, generators, frame)
-        yield
-        _restore(before, generators, frame)
-        frame.env = it.join_env(before, frame.env, node, frame.module)
+        for _ in _generators(it, generators, frame):
+            yield
+            _restore(before, generators, frame)
+            frame.env = it.join_env(before, frame.env, node, frame.module)
 
 
 def _dict_comprehension(it: Interpreter, node: ast.DictComp, frame: Frame) -> Abstract:
     box = it.box(node, frame.context)
     for _ in _rounds(it, node, node.generators, frame):
-        it.block_all(
-            [it.evaluate(node.key, frame)], Stacked.READ_ON_HOST.reason("is a dictionary's key"), node.key, frame.module
-        )
-        it.fill(box, it.evaluate(node.value, frame), node.value, frame.module)
+        key = it.evaluate(node.key, frame)
+        it.block_all([key], Stacked.READ_ON_HOST.reason("is a dictionary's key"), node.key, frame.module)
+        it.fill(box, it.evaluate(node.value, frame), node.value, frame.module, known_keys.text_of(key))
     return Dct(box)
 
 
-def _generators(it: Interpreter, generators: Sequence[ast.comprehension], frame: Frame) -> None:
+def _generators(it: Interpreter, generators: Sequence[ast.comprehension], frame: Frame) -> Iterator[None]:
+    """Binds what generators give: once, or one after the other where one alone gives what is known."""
     for generator in generators:
         source = it.evaluate(generator.iter, frame)
-        _bind(it, generator.target, projections.element(it, source, generator.iter, frame), frame)
-        for condition in generator.ifs:
-            test(it, condition, frame)
+        each = known_keys.in_turn(it, generator.target, generator.iter, source, frame) if len(generators) == 1 else []
+        for one in each or [projections.element(it, source, generator.iter, frame)]:
+            _bind(it, generator.target, one, frame)
+            for condition in generator.ifs:
+                test(it, condition, frame)
+            if generator is generators[-1]:
+                yield
 
 
 def _bind(it: Interpreter, target: ast.expr, value: Abstract, frame: Frame) -> None:
@@ -400,9 +404,11 @@ def _subscript(it: Interpreter, node: ast.Subscript, frame: Frame) -> Abstract:
     if isinstance(owner, Func) and all(_is_generic(it, item) for item in owner.items):
         return owner  # a type: `Callable[[State], Trainer]`
     it.block_all([index], Stacked.READ_ON_HOST.reason("is used as an index"), node, frame.module)
+    if isinstance(owner, Dct) and index == NOTHING and not it.final:
+        return NOTHING  # of a key that is not known yet
     if not isinstance(owner, Ref | Nothing):
         operations.indexes_others(it, node, frame)
-    return projections.item(it, owner, node, frame)
+    return projections.item(it, owner, node, frame, known_keys.text_of(index))
 
 
 def _is_generic(it: Interpreter, item: object) -> bool:

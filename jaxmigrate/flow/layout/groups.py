@@ -27,6 +27,7 @@ SLICED = ("handed over", "padded")  # by libraries, with one slice for each devi
 REPLICABLE = frozenset(
     {"replicate", "output", "argument", "first", "inner", "metrics", "numpy", "written", "stack", "checkpoint"}
     | {"identity", "size", "type", "whole", host_arithmetic.REDUCED, host_arithmetic.FETCHED}
+    | {host_arithmetic.AVERAGED}
 )
 COMPUTED = frozenset({host_arithmetic.ALONE, host_arithmetic.DIVIDED, host_arithmetic.TOGETHER})
 ON_HOST = COMPUTED | {
@@ -36,6 +37,7 @@ ON_HOST = COMPUTED | {
     host_arithmetic.REDUCED,
     host_arithmetic.FETCHED,
     host_arithmetic.SUMMED,
+    host_arithmetic.AVERAGED,
 }  # what host code does with arrays, and leaves as it is
 ON_ONE_PROCESS = COMPUTED | {"merge", "output", host_arithmetic.FLAT}
 ON_ONE_PROCESS |= {host_arithmetic.REDUCED, host_arithmetic.FETCHED, host_arithmetic.SUMMED}
@@ -183,7 +185,7 @@ class Groups:
         """By group, what lets each process compute on the host with arrays that are global; None where nothing does."""
         found: dict[Group, list[Assumption | None]] = {}
         for key, group in self.it.groups.items() if self.processes else ():
-            if key[0] in COMPUTED | {host_arithmetic.REDUCED}:
+            if key[0] in COMPUTED | {host_arithmetic.REDUCED, host_arithmetic.AVERAGED}:
                 node = cast("ast.expr", key[1])
                 module = next(one for one in self.it.modules if node in one.table.parents)
                 found.setdefault(group.find(), []).append(run_by_all.assumed(self.it, node, module))

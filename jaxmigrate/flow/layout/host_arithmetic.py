@@ -13,13 +13,18 @@ from collections.abc import Sequence
 from math import frexp
 
 from jaxmigrate.flow.layout import class_index, numpys, one_array, operations, plain_numbers
+from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given
+from jaxmigrate.flow.layout.shape_texts import is_zero
 from jaxmigrate.flow.layout.values import (
     NOTHING,
     NUMBER,
     PLAIN,
     Abstract,
+    Blocker,
+    Func,
+    Method,
     Nothing,
     Numpys,
     Ref,
@@ -41,6 +46,7 @@ FLAT, DEEP = "flat", "deep"  # reshaped as a whole; of which some read shows tha
 REDUCED = "reduced"  # to one number, which copies of the elements do not change
 FETCHED = "fetched and reduced"  # by NumPy
 SUMMED = "summed"  # to one that they do
+AVERAGED = "averaged"  # over the devices, element by element
 BATCH = "batch"  # what a reader presumes to be one, though nothing in sight split it
 OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
 COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
@@ -52,6 +58,7 @@ EXACT = named("reduces-exactly")
 MEANS = named("reduces-to-mean")
 SUMS = named("reduces-to-sum")
 REDUCING = {name.rpartition(".")[2]: name for name in sorted(EXACT | MEANS | SUMS)}
+BESIDE = Stacked.MIXED.reason("is reduced over the devices in code that also runs on arrays without a device axis")
 METHODS = frozenset({"clip", "round"})
 RESHAPES = frozenset({"flatten", "ravel", "reshape"})
 
@@ -172,6 +179,9 @@ def function(it: Interpreter, name: str, given: Given, node: ast.Call, frame: Fr
     single = len(values) == len(node.args) == 1 and given.places.get(0) is node.args[0]
     if name in EXACT | MEANS | SUMS and single and not given.named and isinstance(values[0], Ref | Nothing | Seq):
         return reduced(it, name, values[0], node, frame, fetched=name.startswith("numpy."))
+    over = is_over_devices(node.args[1:], node.keywords)
+    if name in EXACT | MEANS and over and given.places.get(0) is node.args[0] and isinstance(values[0], Ref):
+        return averaged(it, name, values[0], node, node.args[0], frame)
     if name in JOINS and single and _is_along_first(node) and isinstance(values[0], Ref):
         return _joined(it, name, values[0], node, frame)
     return None
@@ -186,6 +196,8 @@ def method(it: Interpreter, owner: Ref, name: str, given: Given, node: ast.Call,
     if name in REDUCING and not given.everything() and not has_stars(node):
         return reduced(it, REDUCING[name], owner, node, frame)
     of = node.func.value if isinstance(node.func, ast.Attribute) else None
+    if REDUCING.get(name) in EXACT | MEANS and of is not None and is_over_devices(node.args, node.keywords):
+        return averaged(it, REDUCING[name], owner, node, of, frame)
     if name in METHODS and of is not None and not has_stars(node) and _is_array(it, owner, of, frame):
         return computed(it, [(owner, of), *_operands(given)], node, frame)
     return None
@@ -233,6 +245,70 @@ def reduced(
     kind = SUMMED if name in SUMS else FETCHED if fetched or held.numpys is Numpys.FETCHED else REDUCED
     it.changed |= it.joined_group(kind, node, frame.context).unify(held.group)
     return PLAIN
+
+
+def is_over_devices(rest: Sequence[ast.expr], keywords: Sequence[ast.keyword]) -> bool:
+    """Whether a reduction says the first axis and no more: `x.mean(0)`, `jnp.mean(x, axis=0)`."""
+    axes = [*rest, *(k.value for k in keywords if k.arg == "axis")]
+    return len(axes) == 1 == len(rest) + len(keywords) and is_zero(axes[0])
+
+
+def is_reduced_at_once(it: Interpreter, node: ast.Call, module: Module) -> bool:
+    """Whether one number is made at once of all that a call gives: `np.array(x).mean()`, `jnp.mean(jnp.stack(x))`."""
+    above = module.table.parents.get(node)
+    call = module.table.parents.get(above) if isinstance(above, ast.Attribute) else above
+    if not isinstance(call, ast.Call) or call.keywords:
+        return False
+    if isinstance(above, ast.Attribute):
+        return above.attr in REDUCING and call.func is above and not call.args
+    return call.args == [node] and it.idioms.external(call.func, module) in EXACT | MEANS | SUMS
+
+
+def averaged(
+    it: Interpreter, name: str, value: Ref, node: ast.Call, operand: ast.expr, frame: Frame
+) -> Abstract | None:
+    """What each element is over all devices: of equal slices the same as of one, but for the rounding of a mean."""
+    if numpys_in([value]) is Numpys.MADE or class_index.is_property(it, "shape"):
+        return None
+    if not _is_array(it, value, operand, frame):
+        return None
+    if node in it.operations.plain_ops:
+        it.block_all([value], BESIDE, node, frame.module)
+        return PLAIN
+    if name not in EXACT:
+        if not it.trust.likely:
+            return None
+        says = f"`{ast.unparse(node)}` is the same of one device's slice, but for rounding"
+        it.lean([value], Assumption("likely", "unreplicates", "", says, frame.module, node))
+    it.changed |= value.group.flatten()
+    it.changed |= it.joined_group(AVERAGED, node, frame.context).unify(value.group)
+    operations.record(it, "averaged", node, operand, value.group, "", frame)
+    return PLAIN
+
+
+def note_plain(it: Interpreter, callee: Abstract, given: Given, node: ast.Call, frame: Frame) -> None:
+    """Notes that a reduction over the devices is also one of what is no stacked array, whose text has to stay."""
+    if not isinstance(node.func, ast.Attribute | ast.Name) or not (node.args or node.keywords):
+        return
+    name = it.idioms.external(node.func, frame.module)
+    if name in EXACT | MEANS:
+        reduces, values = is_over_devices(node.args[1:], node.keywords), given.positional[:1]
+    elif isinstance(node.func, ast.Attribute) and REDUCING.get(node.func.attr) in EXACT | MEANS:
+        reduces, values = is_over_devices(node.args, node.keywords), (callee,)
+    else:
+        return
+    if not reduces or all(isinstance(one, Ref | Nothing) or _is_method(it, one) for one in values):
+        return
+    it.operations.plain_ops.add(node)
+    known = it.operations.ops.get(node)
+    if known is not None:
+        it.changed |= known.group.block(Blocker(BESIDE, frame.module, node))
+
+
+def _is_method(it: Interpreter, callee: Abstract) -> bool:
+    """Whether what is called is a method of stacked arrays."""
+    items = callee.items if isinstance(callee, Func) else ()
+    return any(isinstance(one, Method) and isinstance(it.looks.receivers.get(one.node), Ref) for one in items)
 
 
 def _joined(it: Interpreter, name: str, value: Ref, node: ast.Call, frame: Frame) -> Abstract | None:

@@ -137,6 +137,8 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
     if name in COPIES and values and isinstance(values[0], Ref) and not any(map(is_tracked, values[1:])):
         it.changed |= values[0].group.flatten()
         return _of_library(name, values[0])
+    if name in COPIES | STACKS and host_arithmetic.is_reduced_at_once(it, node, frame.module) and _is_list(given):
+        return values[0]
     if name in KEY_SPLITS and len(values) == 1 and not is_tracked(values[0]) and it.idioms.some is None:
         return operations.rows(it, node, frame)
     if _gives_rows(it, name, node, frame) and not any(map(is_tracked, values)):
@@ -192,6 +194,8 @@ def _of_python(  # noqa: C901 - one case a function
     it: Interpreter, name: str, given: Given, node: ast.Call, frame: Frame
 ) -> Abstract | None:
     values = given.positional
+    if name in ITERATORS | {"builtins.sorted"} and len(values) == 1 and not given.named and _is_dictionary(values[0]):
+        return PLAIN  # its keys
     if name in ITERATORS and values:
         return _iterator(it, values[0], node, frame)
     match name:
@@ -274,6 +278,14 @@ def _of_module(it: Interpreter, owner: Abstract, node: ast.Call, frame: Frame) -
     return None
 
 
+def _is_list(given: Given) -> bool:
+    """Whether a call gets a list of stacked arrays, as far as that has been filled, and nothing else."""
+    match given.positional:
+        case (Seq(box=box),) if not given.named:
+            return isinstance(box.element, Ref | Nothing)
+    return False
+
+
 def _is_length(it: Interpreter, value: Abstract, node: ast.Call, frame: Frame) -> bool:
     """Whether the length of a value is the number of devices, of a stacked array."""
     if not isinstance(value, Ref | Nothing):
@@ -306,6 +318,11 @@ def _seq(it: Interpreter, value: Abstract, node: ast.expr, frame: Frame) -> Abst
     box = it.box(node, frame.context)
     it.fill(box, value, node, frame.module)
     return Seq(box)
+
+
+def _is_dictionary(value: Abstract) -> bool:
+    """Whether a value is certainly a dictionary."""
+    return isinstance(value, Dct) or (isinstance(value, Ref) and value.shape is not None and value.shape.kind == "dict")
 
 
 def _iterator(it: Interpreter, value: Abstract, node: ast.expr, frame: Frame) -> Abstract | None:
@@ -361,11 +378,23 @@ def tree_map(it: Interpreter, given: Given, node: ast.expr, frame: Frame) -> Abs
             return NOTHING
         return _leafless(result) if given.named else _like(trees[0], _leafless(result))  # `is_leaf` ends trees
     if not isinstance(mapped, Function) or given.named:
-        return None
+        return _reduced(it, mapped, trees[0], node, frame) if alone else None
     lent = [read_only_copies.lend(it, tree, given.places.get(i), frame) for i, tree in enumerate(trees, 1)]
     leaves = [_leaf(it, tree, node, frame) for tree in lent]
     result = it.call_value(function, given_of(leaves), node, frame)
     return _like(trees[0], _leafless(result))
+
+
+def _reduced(it: Interpreter, mapped: object, tree: Abstract, node: ast.expr, frame: Frame) -> Abstract | None:
+    """`jax.tree.map(np.mean, tree)`: one number of all elements of each array."""
+    name = mapped.name if isinstance(mapped, Ext) else ""
+    if name not in host_arithmetic.EXACT | host_arithmetic.MEANS:
+        return None
+    leaf = _leaf(it, tree, node, frame)
+    if not isinstance(leaf, Ref):
+        return PLAIN
+    made = host_arithmetic.reduced(it, name, leaf, node, frame, fetched=name.startswith("numpy."))
+    return _like(tree, made) if made is not None else None
 
 
 def _takes_first(it: Interpreter, node: ast.Call, frame: Frame) -> bool:

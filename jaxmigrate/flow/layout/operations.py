@@ -34,6 +34,7 @@ from jaxmigrate.flow.layout.values import (
     numpys_in,
 )
 from jaxmigrate.flow.variance import AbstractValue
+from jaxmigrate.flow.variance.lattice import OTHERS
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
@@ -65,6 +66,9 @@ def item(it: Interpreter, owner: Ref, node: ast.Subscript, key: object, frame: F
     if isinstance(key, str):
         it.changed |= owner.group.flatten()
         return owner.part(entry_of(shape, key))
+    if key is None and shape is not None and shape.kind == "dict":
+        it.changed |= owner.group.flatten()
+        return any_entry(owner)
     parts = shape.parts if shape is not None and not owner.is_array else None
     if isinstance(key, int) and parts is not None and -len(parts) <= key < len(parts):
         it.changed |= owner.group.flatten()
@@ -91,6 +95,14 @@ def item(it: Interpreter, owner: Ref, node: ast.Subscript, key: object, frame: F
         return owner.part(leaf=True)
     it.block_all([owner], Stacked.READ_ON_HOST.reason("is indexed along its device axis"), node, frame.module)
     return PLAIN
+
+
+def any_entry(owner: Ref) -> Ref:
+    """Any of the arrays that a dictionary holds."""
+    entries = owner.shape.fields if owner.shape is not None else None
+    if entries and all(one.kind == "array" for one in entries.values()):
+        return owner.part(leaf=True)
+    return owner.part(entry_of(owner.shape, OTHERS) if owner.shape == OF_ARRAYS else None)
 
 
 def _is_tree(shape: AbstractValue | None) -> bool:

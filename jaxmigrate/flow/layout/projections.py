@@ -31,6 +31,7 @@ from jaxmigrate.flow.layout.values import (
     leaves_plain,
     numpys_in,
 )
+from jaxmigrate.flow.variance import AbstractValue
 
 MIXED_TREE = Stacked.MIXED.reason("is part of a pytree whose other arrays may have no device axis")
 
@@ -47,6 +48,8 @@ def element(it: Interpreter, value: Abstract, node: ast.AST, frame: Frame) -> Ab
             return result
         case Nothing():
             return NOTHING
+        case Ref(shape=AbstractValue(kind="dict")):
+            return PLAIN  # its keys
         case Obj() if isinstance(node, ast.expr):
             found = implicit_methods.element(it, value, node, frame)
             if found is not None:
@@ -96,9 +99,9 @@ def _is_never_read(it: Interpreter, target: ast.expr, frame: Frame) -> bool:
     return name.id not in frame.module.table.named and it.names_in(frame.module.tree).isdisjoint(REFLECTING)
 
 
-def item(it: Interpreter, owner: Abstract, node: ast.Subscript, frame: Frame) -> Abstract:
-    """`owner[index]` of a value."""
-    key = _constant_index(node.slice)
+def item(it: Interpreter, owner: Abstract, node: ast.Subscript, frame: Frame, text: str | None = None) -> Abstract:
+    """`owner[index]` of a value; `text` is what the index is known to be."""
+    key = _constant_index(node.slice) if text is None else text
     match owner:
         case Tup(parts=parts):
             if isinstance(key, int) and -len(parts) <= key < len(parts):

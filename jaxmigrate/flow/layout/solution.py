@@ -32,7 +32,9 @@ from jaxmigrate.flow.layout.whole_arguments import WholeArguments
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.trust import Assumption
 
-TAKES = frozenset({"first", "inner", "merge", "metrics", "size", "taken", "type", "whole"})  # which lay out nothing
+TAKES = frozenset(
+    {"averaged", "first", "inner", "merge", "metrics", "size", "taken", "type", "whole"}
+)  # and lay out nothing
 
 
 class Solution(Solver):
@@ -80,7 +82,17 @@ class Solution(Solver):
         lent = op.kind == "first" and layout == "replicated" and self._whole.is_one(op.node, op.module)
         donated, axis = self._is_donated(root), self._axis_for(root)
         written = self._is_written(op)
-        return OpChoice(op, layout, axis, donated, fields, method, rest, own, for_all, lent, written=written)
+        numbers = op.kind == "averaged" and self._are_numbers(root)
+        return OpChoice(
+            op, layout, axis, donated, fields, method, rest, own, for_all, lent, written=written, of_numbers=numbers
+        )
+
+    def _are_numbers(self, root: Group) -> bool:
+        """Whether all arrays of a group are evidently one number on each device, as some maps give them."""
+        keys = self.keys_of(root)
+        return bool(keys) and all(
+            key[0] == "output" and self._is_number(cast("ast.expr", key[1]), cast("Place", key[2])) for key in keys
+        )
 
     def _is_written(self, op: Op) -> bool:
         """Whether the program writes in place into what an operation lays out; no array of JAX's can be written."""

@@ -19,6 +19,7 @@ from jaxmigrate.flow.layout import (
     frames,
     host_arithmetic,
     jaxline,
+    known_keys,
     loops_that_run,
     named_functions,
     outcomes,
@@ -227,30 +228,28 @@ def _branches(it: Interpreter, bodies: Sequence[Sequence[ast.stmt]], node: ast.A
 
 def _loop(it: Interpreter, node: ast.For | ast.AsyncFor | ast.While, frame: Frame) -> None:
     """Runs a loop's body until what it starts from no longer changes."""
-    item: Abstract = NOTHING
+    each: list[Abstract] = [NOTHING]
     if not isinstance(node, ast.While):
-        item = projections.element(it, it.evaluate(node.iter, frame), node.iter, frame)
+        over = it.evaluate(node.iter, frame)
+        each = known_keys.in_turn(it, node.target, node.iter, over, frame)
+        each = each or [projections.element(it, over, node.iter, frame)]
     exits: list[Env] = []
     end: Env | None = None
     for _ in range(12):
-        head = dict(frame.env) if frame.env is not None else None
-        if head is None:
-            return
-        if isinstance(node, ast.While):
-            expressions.test(it, node.test, frame)
-        else:
-            assignments.assign(it, node.target, item, node, frame)
-        frame.breaks.append([])
-        frame.continues.append([])
-        captured = len(frame.captured)
-        block(it, node.body, frame)
-        end = frame.env
-        for env in frame.continues.pop():
-            end = it.join_env(end, env, node, frame.module)
-        exits += frame.breaks.pop()
-        joined = it.join_env(dict(head), end, node, frame.module)
-        settled = _same_env(joined, head) and len(frame.captured) == captured
-        frame.env = joined
+        settled = True
+        for item in each:
+            head = dict(frame.env) if frame.env is not None else None
+            if head is None:
+                return
+            if isinstance(node, ast.While):
+                expressions.test(it, node.test, frame)
+            else:
+                assignments.assign(it, node.target, item, node, frame)
+            captured = len(frame.captured)
+            end = _once(it, node, exits, frame)
+            joined = it.join_env(dict(head), end, node, frame.module)
+            settled &= _same_env(joined, head) and len(frame.captured) == captured
+            frame.env = joined
         if settled:
             break
     else:
@@ -267,6 +266,18 @@ def _loop(it: Interpreter, node: ast.For | ast.AsyncFor | ast.While, frame: Fram
     block(it, node.orelse, frame)
     for env in exits:
         frame.env = it.join_env(frame.env, env, node, frame.module)
+
+
+def _once(it: Interpreter, node: ast.For | ast.AsyncFor | ast.While, exits: list[Env], frame: Frame) -> Env | None:
+    """Runs a loop's body once: what is there at its end; what a `break` leaves is added to `exits`."""
+    frame.breaks.append([])
+    frame.continues.append([])
+    block(it, node.body, frame)
+    end = frame.env
+    for env in frame.continues.pop():
+        end = it.join_env(end, env, node, frame.module)
+    exits += frame.breaks.pop()
+    return end
 
 
 def _attempt(it: Interpreter, node: ast.Try | ast.TryStar, frame: Frame) -> None:

@@ -185,8 +185,8 @@ class Groups:
 class Box:
     """The contents of a list or dictionary that the program fills: one for each place that makes one.
 
-    `is_results`: a map gives it, and nothing is put into it. `tree` is the group of the trees of arrays that stand in its
-    place elsewhere: all that it holds is of that group.
+    `is_results`: a map gives it, and nothing is put into it. `tree` is the group of the trees of arrays that stand in
+    its place elsewhere: all that it holds is of that group.
     """
 
     element: Abstract
@@ -201,10 +201,12 @@ class Plain:
     """Anything that is the same in both programs; `cls` is the class of the project that it is a tree of arrays of.
 
     A `number` that is written out may stand where arrays do later, as in `total = 0`: what takes these apart raises.
+    `text` is the string that it is, as far as a loop over keys says it.
     """
 
     cls: Class | None = None
     number: bool = False
+    text: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
