@@ -11,21 +11,24 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import cast
 
 from jaxmigrate.migrate.maps import MapPlan
 from jaxmigrate.migrate.names import names_in
 from jaxmigrate.migrate.stale_traces import reads_what_changes
+from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.modules import Module, Project
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.scopes import FunctionNode, Scope, ScopeTable, all_parameters
+from jaxmigrate.program.scopes import Binding, FunctionNode, Scope, ScopeTable, all_parameters
 from jaxmigrate.program.sites import mapped_sites
 from jaxmigrate.program.values import External, Function
 
 LOOPS = ast.For | ast.While | ast.AsyncFor | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 DEEPEST = 4  # functions that are called in functions
 ONCE = ("main", "__init__", "__post_init__", "setup", "setUp")  # what runs once for a program or an object
+LEAVES = ast.Raise | ast.Return | ast.Continue | ast.Break
 FRESH = ast.Call | ast.Lambda  # what is another object each time that it is evaluated
 
 
@@ -92,23 +95,53 @@ class RunsAgain:
 
     def _is_made_in(self, loop: ast.AST, site: ast.expr, mapped: ast.expr) -> bool:
         """Whether each round of a loop makes the function that is mapped, on the way to its map."""
-        table = self.module.table
-        scope = table.scope_of.get(mapped)
-        holder = scope.lookup(mapped.id) if isinstance(mapped, ast.Name) and scope is not None else None
-        bindings = holder.bindings[mapped.id] if isinstance(mapped, ast.Name) and holder is not None else []
-        made = bindings[0].node if len(bindings) == 1 else None
-        if not isinstance(made, ast.FunctionDef) or made.decorator_list:
-            return False
-        block, node = table.block_of(made), cast("ast.AST", site)
-        while node is not loop and node not in block:
-            node = table.parents[node]
-        return node is not loop and made.lineno < cast("ast.stmt", node).lineno
+        maker = self._maker(site, mapped)
+        return maker is not None and _is_below(maker, loop, self.module.table)
+
+    def _maker(self, site: ast.expr, mapped: ast.expr) -> ast.stmt | None:
+        """The statement that always makes the function which a map has; None where it may be one that was there."""
+        table, holder = self.module.table, self._holder(mapped)
+        if not isinstance(mapped, ast.Name) or holder is None:
+            return None
+        made = [one for one in holder.bindings[mapped.id] if one.value is not site]
+        nodes = [node for one in made if self._is_fresh(one) and (node := table.statement_of(one.node)) is not None]
+        node: ast.AST | None = table.statement_of(site) if len(nodes) == len(made) else None
+        while node is not None and node is not holder.node:
+            if isinstance(node, ast.stmt):
+                for above in reversed([one for one in table.block_of(node) if one.lineno < node.lineno]):
+                    if _always_has(above, nodes):
+                        return above
+                    if any(_is_below(one, above, table) for one in nodes):
+                        return None
+            node = table.parents.get(node)
+        return None
+
+    def _is_fresh(self, binding: Binding) -> bool:
+        """Whether what a name is bound to is another function each time."""
+        if isinstance(binding.node, ast.FunctionDef):
+            return not binding.node.decorator_list
+        if isinstance(binding.value, ast.Call):
+            made = self.resolver.value(binding.value.func, self.module)
+            if isinstance(made, External):
+                return not made.name.startswith("builtins.")
+            return isinstance(made, Function) and _gives_new(made)
+        return isinstance(binding.value, ast.Lambda)
+
+    def _holder(self, name: ast.expr) -> Scope | None:
+        """The scope that binds a name."""
+        scope = self.module.table.scope_of.get(name)
+        return scope.lookup(name.id) if isinstance(name, ast.Name) and scope is not None else None
 
     def _is_mapped_elsewhere(self, site: ast.expr, mapped: ast.expr) -> bool:
         """Whether another map of the file is made of the same."""
-        said = ast.dump(mapped)
-        others = (one for one in mapped_sites(self.module, self.resolver) if one.node is not site)
-        return any(m.expression is not None and ast.dump(m.expression) == said for one in others if (m := one.mapped))
+        said, holder, maker = ast.dump(mapped), self._holder(mapped), self._maker(site, mapped)
+        for one in mapped_sites(self.module, self.resolver):
+            other = one.mapped.expression if one.mapped is not None and one.node is not site else None
+            if other is not None and ast.dump(other) == said and self._holder(other) is holder:
+                apart = self._maker(one.node, other)
+                if maker is None or apart is None or maker is apart:
+                    return True
+        return False
 
     def _home(self, plan: MapPlan, mapped: ast.expr) -> Scope | None:
         """The innermost scope that binds what a map reads."""
@@ -173,8 +206,7 @@ class RunsAgain:
         owner = mapped
         while isinstance(owner, ast.Attribute):
             owner = owner.value
-        scope = self.module.table.scope_of.get(owner)
-        holder = scope.lookup(owner.id) if isinstance(owner, ast.Name) and scope is not None else None
+        holder = self._holder(owner)
         if not isinstance(owner, ast.Name) or holder is None or holder.kind != "function":
             return None
         for binding in holder.bindings[owner.id]:
@@ -242,6 +274,37 @@ class RunsAgain:
                 return self._is_called_again(parent, seen, module, kept=kept)
             below, parent = parent, module.table.parents.get(parent)
         return False
+
+
+def _gives_new(function: Function) -> bool:
+    """Whether a function gives what it makes itself, at each of its calls."""
+    table, node = function.module.table, function.node
+    if isinstance(node, ast.Lambda) or node.decorator_list:
+        return False
+    given = [part for one in returned_by(node) for part in (one.elts if isinstance(one, ast.Tuple) else [one])]
+    for one in given:
+        bindings = table.own_scope[node].bindings.get(one.id, ()) if isinstance(one, ast.Name) else ()
+        made = bool(bindings) and all(b.kind == "def" or isinstance(b.value, FRESH) for b in bindings)
+        if not made and not isinstance(one, FRESH):
+            return False
+    return bool(given)
+
+
+def _always_has(statement: ast.stmt, wanted: Collection[ast.stmt]) -> bool:
+    """Whether a statement is one of some, or an `if` with one in each of its branches."""
+    if not isinstance(statement, ast.If):
+        return statement in wanted
+    return all(
+        any(_always_has(one, wanted) for one in branch) or (branch and isinstance(branch[-1], LEAVES))
+        for branch in (statement.body, statement.orelse)
+    )
+
+
+def _is_below(node: ast.AST, loop: ast.AST, table: ScopeTable) -> bool:
+    parent = table.parents.get(node)
+    while parent is not None and parent is not loop:
+        parent = table.parents.get(parent)
+    return parent is loop
 
 
 def _binds(loop: ast.AST, mapped: ast.expr) -> bool:

@@ -151,6 +151,78 @@ def test_a_function_that_only_some_rounds_make_is_mapped_once() -> None:
     assert "lru_cache" in shown(twice.format(inner=""))
 
 
+BRANCHES = """def make(scale):
+    return lambda x: scale * x
+
+
+def main(x):
+    for scale in range(3):
+        {made}
+        x = jax.pmap(own)(x)
+    return x
+
+
+evaluate = abs
+print(main(jnp.ones((8, 2))))
+"""
+FRESH = {
+    "a call": "own = make(scale)",
+    "every branch": "if scale:\n            own = make(scale)\n        else:\n            own = make(1)",
+    "a branch that leaves": "if scale:\n            own = make(scale)\n        else:\n            continue",
+    "by hand": "own = lambda x: scale * x",
+    "and above": "own = make(scale)\n    y = jax.pmap(own)(x)\n    for _ in range(2):\n        own = make(scale)",
+}
+SAME = {
+    "one branch": "if scale == 0:\n            own = make(scale)",
+    "kept": "own = kept(scale)",
+    "not the last": "if scale > 1:\n            own = make(1)\n        elif scale == 0:\n            own = make(2)",
+    "by its name": "own = getattr(lax, 'exp')",
+    "one that was there": "own = given(step)",
+    "around a loop": "own = make(scale)\n        for _ in range(2):\n            x = jax.pmap(own)(x)",
+}
+
+
+@pytest.mark.parametrize("made", FRESH.values(), ids=FRESH)
+def test_a_function_that_each_round_makes_is_mapped_in_place(made: str) -> None:
+    assert "lru_cache" not in shown(BRANCHES.format(made=made))
+
+
+@pytest.mark.parametrize("made", SAME.values(), ids=SAME)
+def test_a_function_that_may_be_that_of_another_round_is_mapped_once(made: str) -> None:
+    kept = "@functools.lru_cache\ndef kept(scale):\n    return lambda x: scale * x\n\n\n"
+    kept += "def given(fun):\n    return fun\n\n\n"
+    assert "@functools.lru_cache\ndef sharded(" in shown(f"import functools\n\n\n{kept}" + BRANCHES.format(made=made))
+
+
+NAMESAKES = """class Context:
+    scale = 1
+
+
+context = Context()
+
+
+def first(x):
+    def own(x):
+        return context.scale * x
+    return jax.pmap(own)(x)
+
+
+def second(x):
+    def own(x):
+        return x + context.scale
+    context.scale += 1
+    return jax.pmap(own)(x)
+
+
+def evaluate(x):
+    return first(x) + second(x)
+"""
+
+
+def test_functions_of_one_name_are_not_one_function() -> None:
+    assert "lru_cache" not in shown(NAMESAKES)
+
+
 @pytest.mark.parametrize("name", AGAIN)
 def test_what_runs_again_is_mapped_once(name: str) -> None:
     after = shown(AGAIN[name])
