@@ -104,7 +104,8 @@ class RunsAgain:
         if not isinstance(mapped, ast.Name) or holder is None:
             return None
         made = [one for one in holder.bindings[mapped.id] if one.value is not site]
-        nodes = [node for one in made if self._is_fresh(one) and (node := table.statement_of(one.node)) is not None]
+        makers = [table.statement_of(one.node) for one in made if self._is_fresh(one)]
+        nodes = [one for one in makers if one is not None]
         node: ast.AST | None = table.statement_of(site) if len(nodes) == len(made) else None
         while node is not None and node is not holder.node:
             if isinstance(node, ast.stmt):
