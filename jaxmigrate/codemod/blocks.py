@@ -13,7 +13,7 @@ from jaxmigrate.codemod.binding import in_brackets
 from jaxmigrate.codemod.body import Body, Statement
 from jaxmigrate.codemod.heads import fitted_head, renamed
 from jaxmigrate.codemod.layout import comments_in, fits, fitted, lost_comments, may_be_exploded, source
-from jaxmigrate.codemod.public import with_docstring, with_types
+from jaxmigrate.codemod.public import with_defaults, with_docstring, with_types
 from jaxmigrate.codemod.rewriting import Rewriting
 from jaxmigrate.codemod.said import NO_PROSE
 from jaxmigrate.program.operations import (
@@ -384,8 +384,11 @@ def _enclosed(
         leading_lines=[*updated.leading_lines, *(cst.EmptyLine(comment=comment) for comment in comments)],
         lines_after_decorators=updated.lines_after_decorators,
     )
+    outer = with_defaults(outer, updated, operation.defaults)
     if is_alone:
-        outer = fitted_head(command, with_types(outer, updated), indent)
+        outer = with_types(outer, updated)
+    if is_alone or operation.defaults:
+        outer = fitted_head(command, outer, indent)
     blanks = 2 if not indent else 1
     outer, updated = with_docstring(outer, updated)
     inner = renamed(command, updated, operation.name, indent)

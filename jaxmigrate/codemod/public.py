@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import libcst as cst
 import libcst.matchers as m
 
@@ -26,6 +28,18 @@ def with_types(outer: cst.FunctionDef, inner: cst.FunctionDef) -> cst.FunctionDe
     params = [one.with_changes(annotation=types[one.name.value]) for one in outer.params.params]
     returns = inner.returns.deep_clone() if inner.returns is not None else None
     return outer.with_changes(params=outer.params.with_changes(params=params), returns=returns)
+
+
+def with_defaults(outer: cst.FunctionDef, inner: cst.FunctionDef, names: Collection[str]) -> cst.FunctionDef:
+    """The function with the defaults that another one has for some of its parameters."""
+    given = {one.name.value: one for one in (*inner.params.posonly_params, *inner.params.params)}
+    params = [
+        one.with_changes(default=said.default.deep_clone(), equal=said.equal)
+        if one.name.value in names and (said := given[one.name.value]).default is not None
+        else one
+        for one in outer.params.params
+    ]
+    return outer.with_changes(params=outer.params.with_changes(params=params))
 
 
 def with_docstring(outer: cst.FunctionDef, inner: cst.FunctionDef) -> tuple[cst.FunctionDef, cst.FunctionDef]:

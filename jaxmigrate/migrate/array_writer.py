@@ -166,8 +166,12 @@ class ArrayWriter:
 
         With several processes a map takes the rows of each; empty there, and for other operations.
         """
-        node = choice.op.node
-        if self.shared.several or not isinstance(node, ast.Call) or len(node.args) != 2:
+        rows = self._a_row_each(choice.op.node, operand) if not self.shared.several else ""
+        return self.placed(rows, "$P($axis)", choice.axis) if rows else ""
+
+    def _a_row_each(self, node: ast.AST, operand: str) -> str:
+        """The source of as many rows of an operand as `jax.device_put_replicated` is given devices; empty elsewhere."""
+        if not isinstance(node, ast.Call) or len(node.args) != 2:
             return ""
         if self.resolver.value(node.func, self.module) != External("jax.device_put_replicated"):
             return ""
@@ -177,8 +181,10 @@ class ArrayWriter:
         plain = isinstance(devices, ast.Call) and not (devices.args or devices.keywords)
         count = COUNTS.get(made.name) if plain and isinstance(made, External) else None
         rows = f"{self._jax}.{count}()" if count else f"len({self.module.segment(devices)})"
+        if self._is_jax_array(node.args[0]):
+            return f"{numpy}.broadcast_to({operand}, ({rows}, *{operand}.shape))"
         each = f"lambda x: {numpy}.broadcast_to(x, ({rows}, *{numpy}.shape(x)))"
-        return self.placed(f"{self._jax}.tree.map({each}, {operand})", "$P($axis)", choice.axis)
+        return f"{self._jax}.tree.map({each}, {operand})"
 
     def _fetched(self, choice: OpChoice, text: str) -> str:
         """The source of a whole object on the host, where its parts are not all of this process."""
@@ -204,7 +210,21 @@ class ArrayWriter:
         if op.form == SLICES:
             stack = f"{self._jax}.tree.map(lambda *x: {self.names.of('jax.numpy')}.stack(x), *$x)"
             return Replace(op.node, self._code(self.placed(stack, "$P($axis)", choice.axis), x=op.operand))
+        if op.kind == "replicate" and (rows := self._a_row_each(op.node, "$x") or self._stacked_list(op)):
+            given = op.node.args[0] if isinstance(op.node, ast.Call) else op.operand
+            return Replace(op.node, self._code(self.placed(rows, "$P($axis)", choice.axis), x=given))
         return self._where_it_enters(choice, self.placed("$itself", "$P($axis)", choice.axis))
+
+    def _stacked_list(self, op: Op) -> str:
+        """The source of the rows that `jax.device_put_sharded` is given, where they are the same array each."""
+        node = op.node
+        if not isinstance(node, ast.Call) or node.keywords or not Idioms(self.resolver).puts_slices(node, self.module):
+            return ""
+        return f"{self.names.of('jax.numpy')}.stack($x)" if self._is_jax_array(op.operand) else ""
+
+    def _is_jax_array(self, node: ast.expr) -> bool:
+        """Whether a name certainly stands for one array of JAX's."""
+        return isinstance(node, ast.Name) and Idioms(self.resolver).makes_jax_array(node, self.module)
 
     def _taken(self, choice: OpChoice) -> Operation:
         """This process's rows of what a call gives: of the whole of it, or of those of its parts that have names."""

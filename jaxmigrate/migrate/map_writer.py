@@ -16,6 +16,7 @@ from jaxmigrate.flow.layout.reachable_modules import ReachableModules
 from jaxmigrate.migrate.bodies import Body, Words
 from jaxmigrate.migrate.body_functions import body_function, made_function
 from jaxmigrate.migrate.compiled import compiling
+from jaxmigrate.migrate.kept_defaults import kept_defaults
 from jaxmigrate.migrate.kept_maps import FUN, TOLD, key_of, parameters, with_parameters
 from jaxmigrate.migrate.keys import key_fields, key_parameters
 from jaxmigrate.migrate.leading_axis import keeps_leading_axis
@@ -195,6 +196,7 @@ class MapWriter:
                 dropped,
                 self.parts.jit_decorators(plan, self.ids[plan.site.node], specs),
                 tuple(below),
+                tuple(kept_defaults(plan, function)),
             )
         )
         return True

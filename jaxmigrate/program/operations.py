@@ -152,7 +152,8 @@ class Enclose:
     """Puts a function around another one, which keeps its body under a new name right below.
 
     `code` is the new function without decorators; it takes over those of the old one but for `dropped`, which
-    `decorators` replace where the first of them stood, and for `kept`, which stay with the body.
+    `decorators` replace where the first of them stood, and for `kept`, which stay with the body. `defaults` are the
+    parameters whose defaults it has too.
     """
 
     function: ast.FunctionDef | ast.AsyncFunctionDef
@@ -161,6 +162,7 @@ class Enclose:
     dropped: tuple[ast.expr, ...]
     decorators: tuple[Code, ...]
     kept: tuple[ast.expr, ...] = ()
+    defaults: tuple[str, ...] = ()
 
 
 @record(eq=False)

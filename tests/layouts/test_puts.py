@@ -158,3 +158,58 @@ def test_slices_from_out_of_sight_are_one_for_each_device(returned: str) -> None
     told = run([Program("before", {"main.py": there}), Program("after", {"main.py": after})])
     assert not told["after"]["error"]
     assert told["before"]["result"] == told["after"]["result"]
+
+
+OF_ONE = """\
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+def copies(value):
+    devices = jax.local_devices()
+
+    def each(x):
+        x = jnp.array(x)
+        return PUT
+
+    return jax.tree.map(each, value)
+
+
+def step(state):
+    own = state["a"] * 2 + jax.lax.axis_index("batch")
+    return {"a": own, "b": state["b"] + own}, jax.lax.psum(state["b"].sum(), "batch")
+
+
+def main():
+    state = copies({"a": np.arange(3) + jax.process_index(), "b": np.ones(3, np.float32)})
+    p_step = jax.pmap(step, "batch")
+    for _ in range(3):
+        state, total = p_step(state)
+    return float(total[0])
+
+
+RESULT = [main()]
+"""
+
+
+@pytest.mark.parametrize(
+    ("put", "written"),
+    [
+        ("jax.device_put_sharded(len(devices) * [x], devices)", "shard(jnp.stack(len(devices) * [x]), "),
+        ("jax.device_put_sharded([x] * len(devices), devices)", "shard(jnp.stack([x] * len(devices)), "),
+        ("jax.device_put_replicated(x, devices)", "shard(jnp.broadcast_to(x, (len(devices), *x.shape)), "),
+    ],
+)
+def test_rows_of_one_array_that_stay_stacked_are_put_once(put: str, written: str) -> None:
+    text = OF_ONE.replace("PUT", put)
+    found, errors = plan_sources([("main.py", Path("/project/main.py"), text)], PlanOptions("auto"))
+    assert not errors
+    after, [site] = found.files[0].after, found.sites
+    assert [one.layout for one in site.arguments] == ["stacked"]
+    assert "def _put_" not in after
+    assert written in after
+    there = text.replace(put, "jnp.stack(len(devices) * [x])")
+    told = run([Program("before", {"main.py": there}), Program("after", {"main.py": after})])
+    assert not told["after"]["error"]
+    assert told["before"]["result"] == told["after"]["result"]
