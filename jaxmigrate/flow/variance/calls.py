@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from jaxmigrate.flow.dispatch import entries
 from jaxmigrate.flow.receivers import methods as methods_of
 from jaxmigrate.flow.variance import (
+    averaging,
     escaping_callbacks,
     externals,
     methods,
@@ -48,6 +49,7 @@ from jaxmigrate.flow.variance.lattice import (
     unsure,
     whole,
 )
+from jaxmigrate.flow.variance.library import AVERAGES, is_changed
 from jaxmigrate.flow.variance.run import DEEPEST, MOST_WORK, OUTSIDE, Change, Memo, Run, at_least, stored_of
 from jaxmigrate.program.checking_decorators import beneath
 from jaxmigrate.program.passing import passed
@@ -210,6 +212,8 @@ def dispatch(
         case Bound(callee=inner, given=given, named=named):
             together = Arguments((*given, *arguments.given), Fields({**dict(named), **arguments.named}), arguments.rest)
             return apply(run, inner, together, node, frame)
+        case Transformed(name=name) if name in AVERAGES:
+            return averaging.call(run, callee, arguments, node, frame)
         case Transformed():
             return transforms.call(run, callee, arguments, node, frame)
         case Method(receiver=receiver, name=name):
@@ -251,6 +255,8 @@ def _static_callee(run: Run, static: Value) -> Callee | None:
         case Partial(callee=inner, arguments=arguments):
             given = _static_arguments(run, arguments)
             return Bound(_static(run, inner), given.given, tuple(given.named.items())) if given is not None else None
+        case Application(callee=External(name=name)) if is_changed(run.resolver, name):
+            return None
         case Application(callee=External(name=name), arguments=arguments) if name in externals.TRANSFORMS and arguments:
             mapped = next((a for a in arguments if a.keyword is None), arguments[0])  # `partial(jax.jit, **options)(f)`
             operands = run.resolver.argument_values(mapped)

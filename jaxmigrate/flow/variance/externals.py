@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 
 from jaxmigrate.flow.variance import (
+    averaging,
     callbacks,
     collectives,
     escaping_callbacks,
@@ -540,6 +541,12 @@ def _streams(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame
     return _unknown(run, "flax.nnx.Rngs", arguments, node)
 
 
+def _unrolled(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
+    """What functions and objects give that are called with their own results, as an environment and a policy are."""
+    made = loops.unknown_order(run, arguments, node, frame)
+    return run.hidden("step", made, node) if _holds_code(arguments) else made
+
+
 # by the word that the table has for it
 TRANSFERS: dict[str, Case] = {
     "apply-updates": _apply_updates,
@@ -571,10 +578,12 @@ TRANSFERS: dict[str, Case] = {
     "sorted": _sorted,
     "split": _split,
     "stop": _stop,
+    "statistics": averaging.statistics,
     "streams": _streams,
     "sum": _sum,
     "tap": _tap,
     "switch": loops.switch,
+    "unrolled": _unrolled,
     "varying": collectives.varying,
     "vjp": _vjp,
     "while-loop": loops.while_loop,

@@ -32,7 +32,8 @@ NAMED_TUPLES = named("named-tuple")
 CUSTOM = named("custom-rule")
 JACOBIANS = named("jacobian")
 VMAPS = named("vmap", "like-vmap", "pmap")
-TRANSFORMS = named("same-call", "transparent", "custom-gradient", "gradient", "jacobian") | VMAPS
+AVERAGES = named("averages-gradient", "averages-update")
+TRANSFORMS = named("same-call", "transparent", "custom-gradient", "gradient", "jacobian") | VMAPS | AVERAGES
 CALLS = named("calls")
 
 PRESERVING = named("preserving")

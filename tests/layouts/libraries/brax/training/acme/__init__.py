@@ -1,0 +1,1 @@
+"""Statistics of what a program observes."""
