@@ -18,7 +18,8 @@ CODE = "JM505"
 SETS = ("distributed.initialize", "jax_platform", "JAX_PLATFORM", "num_cpu_devices", "XLA_FLAGS", "CUDA_VISIBLE")
 INDENTED = re.compile(rf"^[ \t][^\n]*?(?:{'|'.join(map(re.escape, SETS))})", re.MULTILINE)
 PARSERS = frozenset({"parse_args", "parse_known_args"})
-SETTINGS = PARSERS | {"distributed.initialize", "config.update", "app.run"}
+STARTS = "distributed.initialize"
+SETTINGS = PARSERS | {STARTS, "config.update", "app.run"}
 
 
 def check(facts: Facts) -> Iterator[Finding]:
@@ -54,14 +55,17 @@ def _is_script(module: Module) -> bool:
 
 
 def _sets_up(module: Module) -> bool:
-    """Whether a module parses the command line or sets JAX up once it runs, which is after its imports."""
+    """Whether a module parses the command line or sets JAX up once it runs, which is after its imports.
+
+    Where it starts JAX's processes as it is imported, the command line has nothing to say of them.
+    """
+    early, late = set[str](), set[str]()
     for call in module.table.calls:
         func = call.func
         around = f"{last_name(func.value)}." if isinstance(func, ast.Attribute) else ""
-        named = last_name(func) in SETTINGS or f"{around}{last_name(func)}" in SETTINGS
-        if named and (not is_top_level(call, module) or is_for_main(call, module)):
-            return True
-    return False
+        named = {last_name(func), f"{around}{last_name(func)}"} & SETTINGS
+        (late if not is_top_level(call, module) or is_for_main(call, module) else early).update(named)
+    return bool(late - PARSERS if STARTS in early else late)
 
 
 def _is_imported(module: Module, facts: Facts) -> bool:

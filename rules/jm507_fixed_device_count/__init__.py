@@ -15,13 +15,14 @@ from jaxmigrate.program.modules import Module
 from jaxmigrate.program.values import Constant, Parameter
 
 CODE = "JM507"
+EXAMPLES = re.compile("examples?|tutorials?|demos?")
 KNOWS = re.compile(r"device_count|AbstractMesh|num_cpu_devices|len\((?:\w+\.)?(?:local_)?devices\b")
 
 
 def check(facts: Facts) -> Iterator[Finding]:
     """Meshes whose shape is all numbers, in modules that neither ask how many devices there are nor simulate some."""
     for mesh in facts.meshes:
-        if mesh.module.is_test or KNOWS.search(mesh.module.text):
+        if mesh.module.is_test or KNOWS.search(mesh.module.text) or _is_example(mesh.module):
             continue
         size = _size(mesh, facts)
         if size is None or _is_chosen(mesh.call) or _is_of_script(mesh, facts) or _is_said(size, mesh):
@@ -68,6 +69,11 @@ def _is_of_script(mesh: MeshCall, facts: Facts) -> bool:
 def _is_said(size: int, mesh: MeshCall) -> bool:
     """Whether the module's documentation says for how many devices it is."""
     return re.search(rf"\b{size}\b", ast.get_docstring(mesh.module.tree) or "") is not None
+
+
+def _is_example(module: Module) -> bool:
+    """Whether a module is an example, which is for the machine that it tells of."""
+    return any(EXAMPLES.fullmatch(part.lower()) for part in module.path.parts[:-1])
 
 
 def _size(mesh: MeshCall, facts: Facts) -> int | None:

@@ -95,3 +95,13 @@ def test_a_notebook_says_itself_that_it_runs_as_several_processes(name: str, say
     }
     sources = [decode(one.encode(), path, Path("/project", path)) for path, one in texts.items()]
     assert [one.code for one in lint(sources, Config()) if one.code == "JM122"] == told
+
+
+def test_an_example_is_for_the_machine_that_it_tells_of() -> None:
+    text = "import jax\n\n\ndef main():\n    return jax.make_mesh((2, 4), ('rows', 'columns'))\n"
+
+    def codes(path: str) -> list[str]:
+        return [one.code for one in lint([decode(text.encode(), path, Path("/project", path))], Config())]
+
+    assert "JM507" in codes("train/mesh.py")
+    assert "JM507" not in codes("examples/mesh.py")
