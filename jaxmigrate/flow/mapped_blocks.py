@@ -64,6 +64,7 @@ def _bodies(facts: Facts, resolver: Resolver) -> list[Body]:
 def _body(found: DeviceMap, passed: list[int | None], resolver: Resolver) -> Body:
     given = [*_given(found, resolver)]
     blocks = {one.name: one.block for one in _with_ranks(given, passed) if one.block is not None}
+    blocks |= {text: block for one in given for text, block in _entries(one.name, one.spec, one.module, resolver)}
     function, made = found.function, found.application
     arguments = found.mapped.arguments if isinstance(found.mapped, Partial) else ()
     bindings = {
@@ -89,6 +90,21 @@ def _given(found: DeviceMap, resolver: Resolver) -> Iterator[Given]:
         pairs = [(name, spec, listed[1]) for name, spec in zip(names, listed[0].elts, strict=False)]
     for name, spec, module in pairs:
         yield Given(name, spec, module, spec_block(spec, module, resolver))
+
+
+def _entries(name: str, spec: ast.expr, module: Module, resolver: Resolver) -> Iterator[tuple[str, Block]]:
+    """The blocks of what stands in a dictionary of arrays, by what is written for each: `params['w']`."""
+    listed = resolver.container(spec, module)
+    if listed is None or not isinstance(listed[0], ast.Dict):
+        return
+    for key, one in zip(listed[0].keys, listed[0].values, strict=True):
+        if isinstance(key, ast.Constant) and isinstance(key.value, str):
+            text = f"{name}[{key.value!r}]"
+            block = spec_block(one, listed[1], resolver)
+            if block is not None:
+                yield text, block
+            else:
+                yield from _entries(text, one, listed[1], resolver)
 
 
 def _with_ranks(given: list[Given], ranks: list[int | None]) -> list[Given]:

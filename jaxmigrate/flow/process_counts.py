@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.processes import is_of_several
+from jaxmigrate.flow.stacked_names import nearest
 from jaxmigrate.flow.variance.lattice import OF_EQUAL
 from jaxmigrate.flow.variance.suspicion import words
 from jaxmigrate.program.collectives import PMAPS, SHARD_MAPS
@@ -127,7 +128,9 @@ def _reshaped(facts: Facts) -> Iterator[Miscounted]:
         if found.name not in PMAPS:
             continue
         for given, module, _ in facts.given_to(found):
-            first = _leading(_held(given, module, facts), module, facts)
+            binding = nearest(given, module) if isinstance(given, ast.Name) else None
+            made = binding.value if binding is not None and not binding.path else None
+            first = _leading(made or _held(given, module, facts), module, facts)
             if first is None or first in told or module.is_test or _meaning(first, module, facts) != ALL:
                 continue
             if is_of_several(module, facts.resolver):
@@ -143,15 +146,20 @@ def _leading(made: ast.expr, module: Module, facts: Facts) -> ast.expr | None:
     last = last_name(made.func)
     shape: ast.expr | None = None
     if last == "reshape":
-        shape = next((one for one in made.args if isinstance(one, ast.Tuple)), None)
+        shape = next((one for one in made.args if isinstance(one, ast.Tuple | ast.BinOp)), None)
         shape = shape if shape is not None or not isinstance(made.func, ast.Attribute) else made.args[0]
     elif last == "split" and facts.resolver.value(made.func, module) == External("jax.random.split"):
         named = (k.value for k in made.keywords if k.arg == "num")
         shape = made.args[1] if len(made.args) > 1 else next(named, None)
     elif last in MAKING:
         shape = made.args[0]
-    while isinstance(shape, ast.Tuple | ast.List):
-        shape = shape.elts[0] if shape.elts else None
+    while isinstance(shape, ast.Tuple | ast.List | ast.BinOp):
+        if isinstance(shape, ast.BinOp):
+            if not isinstance(shape.op, ast.Add):
+                break
+            shape = shape.left  # `(n, -1) + x.shape[1:]`
+        else:
+            shape = shape.elts[0] if shape.elts else None
     return shape
 
 

@@ -230,5 +230,5 @@ def _parameter(node: ast.Name, module: Module, facts: Facts) -> str:
     """A mark for loaders that a function is given under names that tell them apart by their split alone."""
     bindings = facts.resolver.bindings_at(node, module)
     if len(bindings) == 1 and bindings[0].kind == "param" and SPLITS.search(node.id.lower()):
-        return SPLITS.sub("", node.id.lower())
+        return SPLITS.sub("", node.id.lower()) or "loader"
     return ""

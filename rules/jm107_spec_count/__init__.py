@@ -37,6 +37,12 @@ def check(facts: Facts) -> Iterator[Finding]:
     for module, call, message in miscounted(facts):
         yield from facts.finding(module, call, CODE, message)
     yield from _of_vmaps(facts)
+    for one in facts.shard_calls:
+        callee = one.made.callee
+        if any(k.arg is not None for k in one.call.keywords) and isinstance(callee, External):
+            if callee.name.startswith("jax.") and not one.module.is_test:
+                message = "what shard_map gives takes no keyword arguments: pass them by position"
+                yield from facts.finding(one.module, one.call, CODE, message)
 
 
 def _of_vmaps(facts: Facts) -> Iterator[Finding]:

@@ -50,7 +50,7 @@ def _is_meant(part: Part, found: DeviceMap, facts: Facts) -> bool:
     given_back = isinstance(table.parents.get(part.node), ast.Lambda | ast.Return)
     if part.kind == "gathered" and given_back and table.function_of(part.node) is found.function.node:
         return True  # what becomes of it does not show
-    if part.kind in ("averaged", "nonlinear", "ratio", "mixed", "rows", "sliced", "gathered", "exchanged"):
+    if part.kind in ("averaged", "nonlinear", "ratio", "mixed", "rows", "added", "sliced", "gathered", "exchanged"):
         return False
     if part.kind == "first rows":
         return "axis_index" in text_around(part.node, part.module)
@@ -100,6 +100,11 @@ def _message(part: Part) -> str:
             )
         case "rows":
             return f"{held} is split over {axes}: psum over it adds up different parts; leave {axes} out of this psum"
+        case "added":
+            return (
+                f"every device along {axes} adds {held} to its partial sum, so that psum counts it as often as there are "
+                "devices; add it after the psum"
+            )
         case "summed":
             return (
                 f"{held} is a mean of this device's block, which {axes} splits: psum of the means is too large by the "

@@ -110,9 +110,8 @@ class Evaluator(Inside):
             case ast.Compare(left=left, comparators=[right]):
                 made = together_with(self, node, [left, right])
                 return None if made is None else made._replace(local=NOWHERE)
-            case ast.Subscript(value=held, slice=index):
-                entry = isinstance(held, ast.Name) and isinstance(index, ast.Constant) and isinstance(index.value, str)
-                return self._entry(node) if entry else indexed(self, held, index)
+            case ast.Subscript():
+                return self._subscript(node)
             case ast.Attribute(value=held, attr="T"):
                 found = self.block(held)
                 return Block(found.dims[::-1], True) if found is not None and found.sure else None
@@ -155,6 +154,29 @@ class Evaluator(Inside):
         value = binding.value if binding.kind == "assign" and binding.path else None
         own = binding.scope.node is self.function
         return self.part(value, binding.path) if own and isinstance(value, ast.Call | ast.Name) else None
+
+    def _subscript(self, node: ast.Subscript) -> Block | None:
+        """A part of an array, or an entry of a dictionary."""
+        named = isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)
+        given = self.given_entry(node) if named else None
+        if given is not None:
+            return given
+        return (
+            self._entry(node) if named and isinstance(node.value, ast.Name) else indexed(self, node.value, node.slice)
+        )
+
+    def given_entry(self, node: ast.expr, path: str = "") -> Block | None:
+        """An array in a dictionary of arrays that the function is given, or the mapped one that calls it."""
+        while isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+            path = f"[{node.slice.value!r}]{path}"
+            node = node.value
+        if not isinstance(node, ast.Name) or not self.is_parameter(node) or self.function is None:
+            return None
+        if any(True for _ in stored_in(node.id, self.function)):
+            return None
+        if self.outer is not None and node.id in self.passed:
+            return self.outer.given_entry(self.passed[node.id], path)
+        return self.given.get(f"{node.id}{path}")
 
     def _entry(self, node: ast.Subscript) -> Block | None:
         """An entry of a dictionary that is written out."""

@@ -88,6 +88,10 @@ class Inside(ABC):
         """What is known of a part of a tuple that an expression gives."""
 
     @abstractmethod
+    def given_entry(self, node: ast.expr, path: str = "") -> Block | None:
+        """An array in a dictionary that the function is given; `path` leads on from the expression."""
+
+    @abstractmethod
     def returned(self, path: Path = ()) -> Block | None:
         """What the function returns, or a part of it, if each of its returns gives the same."""
 

@@ -12,7 +12,7 @@ from jaxmigrate.flow.blocks.indexing import choose, sliced
 from jaxmigrate.flow.blocks.inside import Inside
 from jaxmigrate.flow.blocks.leaves import leaves
 from jaxmigrate.flow.blocks.loops import CARRIES, of_loop
-from jaxmigrate.flow.blocks.operators import compare, note_curved, product_of, together_with
+from jaxmigrate.flow.blocks.operators import compare, note_curved, note_whole_terms, product_of, together_with
 from jaxmigrate.flow.blocks.parts import contracted, dimensions, is_position, statistic
 from jaxmigrate.flow.counts import entries
 from jaxmigrate.program.arguments import call_arguments
@@ -161,6 +161,7 @@ def _put_together(it: Inside, node: ast.expr, leaf: ast.expr, name: str, over: f
         it.note_part(node, leaf, found.local.mean & over, "summed")
         split = frozenset[str]().union(*(axes for axes in found.dims if axes))
         if found.partial & over:
+            note_whole_terms(it, node, leaf, found.partial & over)
             it.note_part(node, leaf, split & over - found.partial, "rows")
     it.note_part(node, leaf, found.local.ratio & over, "ratio")
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
 from jaxmigrate.flow.blocks.block import NOWHERE, Axes, Block, broadcast, product
+from jaxmigrate.flow.blocks.evidence import only_binding
 from jaxmigrate.flow.blocks.inside import Clash, Inside
 from jaxmigrate.flow.blocks.parts import Part, is_transposed, rejoined
 
@@ -49,6 +51,34 @@ def operated(it: Inside, node: ast.expr, op: ast.operator, left: ast.expr, right
         if len(scalars) == 1:
             return made._replace(local=lasting._replace(total=scalars[0].total, inner=scalars[0].inner))
     return made._replace(local=lasting)
+
+
+def note_whole_terms(it: Inside, node: ast.expr, held: ast.expr, axes: frozenset[str]) -> None:
+    """Notes what every device adds to partial sums before they are added up: a bias, or what goes round a block.
+
+    Only what the function is given, as it stands there: of what it computes, all but one device may have zeros.
+    """
+    for term in _terms(it, held):
+        given = term
+        while isinstance(given, ast.Subscript) and isinstance(given.slice, ast.Constant | ast.Tuple):
+            given = given.value
+        found = it.block(term)
+        if found is None or not isinstance(given, ast.Name) or not it.is_parameter(given) or found.partial & axes:
+            continue
+        if None not in found.dims and not any(dim & axes for dim in found.dims if dim):
+            it.note_part(node, term, axes, "added")
+
+
+def _terms(it: Inside, node: ast.expr) -> Iterator[ast.expr]:
+    """The terms of a sum, behind the names of the function that hold one."""
+    binding = only_binding(node, it.module) if isinstance(node, ast.Name) else None
+    assigned = binding.value if binding is not None and binding.kind == "assign" and not binding.path else None
+    match assigned or node:
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            yield from _terms(it, left)
+            yield from _terms(it, right)
+        case _:
+            yield node
 
 
 def note_curved(it: Inside, node: ast.expr, held: ast.expr) -> None:

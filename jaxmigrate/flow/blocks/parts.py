@@ -20,6 +20,7 @@ Kind: TypeAlias = Literal[
     "summed",
     "mixed",
     "rows",
+    "added",
     "first rows",
     "sliced",
     "gathered",
@@ -42,7 +43,8 @@ class Part(NamedTuple):
             device; partial sums that are averaged; partial sums that something follows which is not linear; what sums
             of each device divide, and is then put together; sums of all devices that the length of one block divides;
             means of each device that are summed; statistics of all features mixed with those of a block; partial
-            sums that are added up over an axis as well that splits what they are of; the first rows of what is whole
+            sums that are added up over an axis as well that splits what they are of; what every device adds to its
+            partial sum before they are added up; the first rows of what is whole
             on each device, as many as a block has; a device's own slice of what it has only a partial sum of; blocks
             that are put side by side along another dimension than the one that is split; or blocks that all_to_all
             divides along the dimension that is split already.
