@@ -37,12 +37,17 @@ def check(facts: Facts) -> Iterator[Finding]:
     for module, call, message in miscounted(facts):
         yield from facts.finding(module, call, CODE, message)
     yield from _of_vmaps(facts)
+    yield from _of_keywords(facts)
+
+
+def _of_keywords(facts: Facts) -> Iterator[Finding]:
+    """Calls with keywords of what a shard_map of JAX's gives, be it compiled."""
     for one in facts.shard_calls:
-        callee = one.made.callee
-        if any(k.arg is not None for k in one.call.keywords) and isinstance(callee, External):
-            if callee.name.startswith("jax.") and not one.module.is_test:
-                message = "what shard_map gives takes no keyword arguments: pass them by position"
-                yield from facts.finding(one.module, one.call, CODE, message)
+        named = any(keyword.arg is not None for keyword in one.call.keywords)
+        own = isinstance(one.made.callee, External) and one.made.callee.name.startswith("jax.")
+        if named and own and not one.module.is_test:
+            message = "what shard_map gives takes no keyword arguments: pass them by position"
+            yield from facts.finding(one.module, one.call, CODE, message)
 
 
 def _of_vmaps(facts: Facts) -> Iterator[Finding]:

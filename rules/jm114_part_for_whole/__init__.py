@@ -61,7 +61,11 @@ def _is_meant(part: Part, found: DeviceMap, facts: Facts) -> bool:
     return bool(named & part.axes)
 
 
-_ELSEWHERE = {
+_SAID = {
+    "added": (
+        "every device along {axes} adds {held} to its partial sum, so that psum counts it as often as there are devices; "
+        "add it after the psum"
+    ),
     "gathered": (
         "{held} is split over {axes} along another dimension than the one along which its blocks are put side by side "
         "here; name the dimension that is split"
@@ -75,8 +79,8 @@ _ELSEWHERE = {
 
 def _message(part: Part) -> str:
     held, axes = shown_as(part.held, "the operand"), shown(part.axes)
-    if part.kind in _ELSEWHERE:
-        return _ELSEWHERE[part.kind].format(held=held, axes=axes)
+    if part.kind in _SAID:
+        return _SAID[part.kind].format(held=held, axes=axes)
     reduction = as_argument(part.axes)
     match part.kind:
         case "averaged":
@@ -100,11 +104,6 @@ def _message(part: Part) -> str:
             )
         case "rows":
             return f"{held} is split over {axes}: psum over it adds up different parts; leave {axes} out of this psum"
-        case "added":
-            return (
-                f"every device along {axes} adds {held} to its partial sum, so that psum counts it as often as there are "
-                "devices; add it after the psum"
-            )
         case "summed":
             return (
                 f"{held} is a mean of this device's block, which {axes} splits: psum of the means is too large by the "
