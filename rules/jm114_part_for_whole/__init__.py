@@ -63,8 +63,8 @@ def _is_meant(part: Part, found: DeviceMap, facts: Facts) -> bool:
 
 _SAID = {
     "added": (
-        "every device along {axes} adds {held} to its partial sum, so that psum counts it as often as there are devices; "
-        "add it after the psum"
+        "every device along {axes} adds {held} to its partial sum, so that psum counts it as often as there are "
+        "devices; add it after the psum"
     ),
     "gathered": (
         "{held} is split over {axes} along another dimension than the one along which its blocks are put side by side "
