@@ -14,9 +14,9 @@ from jaxmigrate.migrate.plan import ArrayLayout, Assumed, Layout, SitePlan
 from jaxmigrate.migrate.positions import column_of
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.sites import MappedSite, Reference, axis_of, literal_of, mapped_function
+from jaxmigrate.program.sites import MappedSite, Reference, axis_of, literal_of, mapped_function, mapped_values
 from jaxmigrate.program.trust import Grade
-from jaxmigrate.program.values import Constant, Function
+from jaxmigrate.program.values import Constant, Function, Partial
 
 ELSEWHERE = Refusal(
     "JM406",
@@ -185,6 +185,12 @@ def _outputs(site: MappedSite, resolver: Resolver) -> tuple[ArrayLayout, ...]:
 def _parameters(site: MappedSite, resolver: Resolver) -> tuple[str, ...]:
     """The names of the parameters that a call gives by position, as far as they can be seen."""
     function, bound = mapped_function(site, resolver)
-    if function is None:
-        return ()
-    return tuple(itertools.takewhile(lambda name: name not in bound, function.passed_names()))
+    if function is not None:
+        return tuple(itertools.takewhile(lambda name: name not in bound, function.passed_names()))
+    match mapped_values(site, resolver):
+        case [Partial(callee=Function() as callee, arguments=arguments)]:
+            given = {argument.keyword for argument in arguments}
+            names = callee.passed_names()[sum(argument.keyword is None for argument in arguments) :]
+            if given.isdisjoint({"*", "**"}):
+                return tuple(itertools.takewhile(lambda name: name not in given, names))
+    return ()

@@ -359,3 +359,20 @@ def test_nothing_is_left_of_what_only_took_a_slice() -> None:
     assert "grad = grad" not in after
     assert "w = w" not in after
     assert "np.asarray(w).tolist()" in after
+
+
+def test_a_parameter_with_the_name_of_a_flag_is_taken_for_one_and_that_is_told() -> None:
+    files = program("use_pmap", "use_pmap", calls="RESULT = train(True), train(False)\n")
+    assert layouts(plan(files, "auto")) != GLOBAL
+    found = plan(files)
+    assert layouts(found) == GLOBAL
+    told = {one.says for site in found.sites for one in site.assumed}
+    assert told == {"`use_pmap` does not change while the program runs"}
+    before, after = both("program", files, found)
+    assert before["result"] == after["result"]
+
+
+@pytest.mark.parametrize(("flag", "first"), [("count", ""), ("use_pmap", "use_pmap = len(X) > 3")])
+def test_other_parameters_are_no_flags(flag: str, first: str) -> None:
+    files = program(flag, flag, first=first or "pass", calls="RESULT = train(True), train(False)\n")
+    assert layouts(plan(files)) != GLOBAL

@@ -295,6 +295,25 @@ def test_layouts_of_arguments_are_named() -> None:
     assert (site.axis, site.mapped, site.form) == ("i", "f", "call")
 
 
+@pytest.mark.parametrize(
+    ("mapped", "names"),
+    [
+        ("partial(step, 2)", ["w", "x"]),
+        ("partial(step, 2, x=3)", ["w"]),
+        ("partial(Trainer().step, 2)", ["x"]),
+        ("partial(step, *GIVEN)", ["*"]),
+    ],
+)
+def test_arguments_have_the_names_of_the_parameters_that_a_partial_leaves(mapped: str, names: list[str]) -> None:
+    source = (
+        "from functools import partial\nimport jax\nGIVEN = [2]\ndef step(tx, w, x):\n    return w * x\n"
+        "class Trainer:\n    def step(self, tx, x):\n        return x\n"
+        f"mapped = jax.pmap({mapped}, axis_name='batch')\n"
+    )
+    (site,) = planned(source).sites
+    assert [a.name for a in site.arguments] == names
+
+
 def test_marks_do_not_move_lines() -> None:
     (file,) = planned(PROGRAM).files
     assert file.marked_before.count("\n") == file.before.count("\n")

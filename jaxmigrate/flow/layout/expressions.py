@@ -19,6 +19,7 @@ from jaxmigrate.flow.layout import (
     outcomes,
     phased_attributes,
     projections,
+    spare_keys,
     texts,
     transient_attributes,
 )
@@ -36,6 +37,7 @@ from jaxmigrate.flow.layout.values import (
     Func,
     Nothing,
     Obj,
+    Plain,
     Ref,
     Seq,
     Tup,
@@ -406,6 +408,8 @@ def _subscript(it: Interpreter, node: ast.Subscript, frame: Frame) -> Abstract:
     it.block_all([index], Stacked.READ_ON_HOST.reason("is used as an index"), node, frame.module)
     if isinstance(owner, Dct) and index == NOTHING and not it.final:
         return NOTHING  # of a key that is not known yet
+    if isinstance(owner, Plain) and spare_keys.left_of(it, node, frame.module):
+        return operations.rows(it, node, frame)
     if not isinstance(owner, Ref | Nothing):
         operations.indexes_others(it, node, frame)
     return projections.item(it, owner, node, frame, known_keys.text_of(index))

@@ -514,7 +514,7 @@ class Idioms:
 
     def rows(self, call: ast.Call, module: Module) -> bool:
         """Whether `random.split(key, n)` gives one key for each device."""
-        count = _number(call)
+        count = number_of_keys(call)
         return count is not None and self.is_count(count, module)
 
     def repeats_a_constant(self, call: ast.Call, module: Module) -> bool:
@@ -564,7 +564,7 @@ class Idioms:
         made = _last_named_before(call, listed.id, module) if isinstance(listed, ast.Name) else None
         match made:
             case ast.Assign(targets=[ast.Tuple(elts=[*others, ast.Starred()])], value=ast.Call() as split):
-                count = _number(split) if self.external(split.func, module) == "jax.random.split" else None
+                count = number_of_keys(split) if self.external(split.func, module) == "jax.random.split" else None
             case _:
                 return False
         match count:
@@ -604,7 +604,7 @@ def _is_first_axis(keyword: ast.keyword) -> bool:
     return keyword.arg == "axis" and is_zero(keyword.value)
 
 
-def _number(call: ast.Call) -> ast.expr | None:
+def number_of_keys(call: ast.Call) -> ast.expr | None:
     """How many keys a `random.split` is asked for."""
     counts = [*call.args[1:2], *(k.value for k in call.keywords if k.arg == "num")]
     return counts[0] if len(counts) == 1 else None

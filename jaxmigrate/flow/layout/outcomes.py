@@ -288,7 +288,7 @@ def _is_truth(it: Interpreter, node: ast.expr, module: Module, above: frozenset[
             if binding is None or binding in above:
                 return None
             if binding.kind == "param":
-                return True if is_said_to_be(binding, BOOL, bool) else None
+                return True if is_said_to_be(binding, BOOL, bool) else False if FLAG.search(node.id.lower()) else None
             return _is_truth(it, binding.value, module, above | {binding}) if binding.value is not None else None
     return None
 
