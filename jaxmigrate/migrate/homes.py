@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import functools
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +40,7 @@ def homes_of(users: Sequence[Module], modules: Sequence[Module], project: Projec
     """The home of each file of which the imports show one; files of one program have one in common where they can."""
     imports = {m: list(_imports(m, project)) for m in {*users, *modules}}
     own = {m: home for m in users if (home := _home(m, modules, imports)) is not None}
-    return _beside(_within_one_package(own, project), imports)
+    return _of_scripts(_beside(_within_one_package(own, project), imports), imports, project)
 
 
 def _within_one_package(homes: Mapping[Module, Home], project: Project) -> dict[Module, Home]:
@@ -96,6 +97,40 @@ def _beside(homes: Mapping[Module, Home], imports: Imports) -> dict[Module, Home
                 top = max(every, key=lambda one: sum(inside[m] == one for m in group))
                 found |= {m: Home(root / top, f"{top}.", root) for m in group if homes[m].folder != root / top}
     return found
+
+
+def _of_scripts(homes: Mapping[Module, Home], imports: Imports, project: Project) -> dict[Module, Home]:
+    """The homes, with the package of other files for scripts and notebooks that can import it.
+
+    They can where their own imports find parts of packages in the folder that it is in, or where they stand in that.
+    """
+    scripts = [m for m, home in homes.items() if not home.prefix.startswith(".") and (m.cells or _is_script(m))]
+    packages = Counter(home.folder for home in homes.values() if home.prefix and home.root == home.folder.parent)
+    found = dict(homes)
+    for module in scripts:
+        folder = module.path.parent
+        seen = {root for root, _, is_dotted in _roots(imports[module]) if is_dotted}
+        within = [
+            one
+            for one in packages
+            if (one.parent in seen and (one.parent == folder or not _holds(project, folder, one.name)))
+            or (one.parent == folder and _imports_nothing(one, project))
+        ]
+        top = max(within, key=lambda one: packages[one], default=None)
+        if top is not None and packages[top] > packages[homes[module].folder]:
+            found[module] = Home(top, f"{top.name}.", top.parent)
+    return found
+
+
+def _holds(project: Project, folder: Path, name: str) -> bool:
+    """Whether a folder has a module or a folder of a name, which hides another one further on."""
+    return project.has(folder / name) or project.has(folder / f"{name}.py")
+
+
+def _imports_nothing(package: Path, project: Project) -> bool:
+    """Whether a package that a script has not imported so far asks for nothing that it might not have."""
+    start = package / "__init__.py"
+    return project.has(start) and "import" not in (project.text(start) or "")
 
 
 def _home(module: Module, modules: Sequence[Module], imports: Imports) -> Home | None:

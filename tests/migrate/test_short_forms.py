@@ -435,6 +435,50 @@ def test_packages_side_by_side_share_a_module_of_the_one_that_the_others_import(
     assert "tools/sharding.py" not in apart
 
 
+AROUND = "from core.d import m\n" + COUNTED + "if __name__ == '__main__':\n    print(n)\n"
+SCRIPTS = {
+    "core/__init__.py": "",
+    "core/c.py": "from core.d import m\n" + COUNTED,
+    "core/d.py": "m = 1\n",
+    "train.py": AROUND,
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("eval.py", SCRIPT),  # beside the package
+        ("tools/eval.py", "import sys\nsys.path.append('..')\nfrom core.d import m\nimport near\n" + SCRIPT),
+        ("tools/eval.py", "from util.e import m\nimport near\n" + SCRIPT),
+    ],
+)
+def test_scripts_import_what_the_package_that_they_reach_has(name: str, text: str) -> None:
+    more = {"util/__init__.py": "", "util/e.py": "m = 1\n", "tools/near.py": "m = 1\n"}
+    after = fix_files({**SCRIPTS, **more, name: text})
+    assert "from core.sharding import get_mesh\n" in after[name]
+    assert [path for path, text in after.items() if "def get_mesh" in text] == ["core/sharding.py"]
+
+
+def test_scripts_share_a_module_of_the_package_that_the_others_import() -> None:
+    files = {name: text for name, text in SCRIPTS.items() if name != "core/c.py"}
+    after = fix_files({**files, "test.py": AROUND, "eval.py": SCRIPT})
+    assert [path for path, text in after.items() if "def get_mesh" in text] == ["core/sharding.py"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "more"),
+    [
+        ("eval.py", SCRIPT, {"core/__init__.py": "import of_core_alone\n"}),
+        ("tools/eval.py", SCRIPT, {}),
+        ("tools/eval.py", "from util.e import m\nimport near\n" + SCRIPT, {"tools/core.py": ""}),
+        ("tools/eval.py", "from util.e import m\nimport near\n" + SCRIPT, {"tools/core/a.py": ""}),
+    ],
+)
+def test_scripts_that_may_not_reach_it_have_their_own(name: str, text: str, more: dict[str, str]) -> None:
+    near = {"util/__init__.py": "", "util/e.py": "m = 1\n", "tools/near.py": "m = 1\n"}
+    assert "core.sharding" not in fix_files({**SCRIPTS, **near, name: text, **more})[name]
+
+
 def test_files_that_no_import_can_name_are_scripts(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / "__init__.py").write_text("")
