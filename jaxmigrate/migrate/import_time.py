@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 
+from jaxmigrate.migrate.backends import Backends
 from jaxmigrate.migrate.map_places import runs_as_script
 from jaxmigrate.program.modules import Module, Project
 from jaxmigrate.program.resolve import Resolver
@@ -12,8 +13,11 @@ from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import External
 
 
-def run_at_import(project: Project, resolver: Resolver) -> frozenset[str]:
-    """The functions and classes of a project that importing one of its files may call, by their last names."""
+def run_at_import(project: Project, resolver: Resolver, backends: Backends) -> frozenset[str]:
+    """The functions and classes of a project that importing one of its files may call, by their last names.
+
+    What is called where a backend runs already is left out.
+    """
     called: dict[str, set[str]] = {}
     waiting: set[str] = set()
     own = {part for module in project.named for part in (module.path.stem, *module.path.parts)}
@@ -24,6 +28,8 @@ def run_at_import(project: Project, resolver: Resolver) -> frozenset[str]:
         for call in module.table.calls:
             name = _called(call)
             holder = _holder(call, module)
+            if backends.run_by(call, module):
+                continue
             if holder is None:
                 if not runs_as_script(call, module) and not _is_foreign(call, module, own, resolver):
                     waiting.add(name)

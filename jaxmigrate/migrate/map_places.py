@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from jaxmigrate.flow.layout.counts import COUNTED, LISTED
+from jaxmigrate.migrate.backends import Backends
 from jaxmigrate.migrate.maps import MapPlan
 from jaxmigrate.migrate.names import names_in
 from jaxmigrate.program.modules import Module
@@ -15,7 +15,6 @@ from jaxmigrate.program.scopes import FunctionNode, Scope
 from jaxmigrate.program.syntax import is_main_guard, last_name
 from jaxmigrate.sources.notebooks.magics import MARK
 
-DEVICES = frozenset((*COUNTED, *LISTED, "process_index", "process_count"))
 Named = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -28,6 +27,7 @@ class MapPlaces:
 
     module: Module
     run_at_import: frozenset[str]
+    backends: Backends
 
     def above(self, plan: MapPlan) -> ast.stmt | None:
         """The statement of a site, where others can stand right above it and say the same as they would there."""
@@ -185,31 +185,19 @@ class MapPlaces:
         return bool(self.module.cells) and MARK in self.module.lines[(statement.end_lineno or statement.lineno) - 1]
 
     def is_deferred(self, plan: MapPlan) -> bool:
-        """Whether a map is made where importing a file may come by, so that no mesh can be made yet."""
+        """Whether a map is made where importing a file may come by, and no backend runs yet: no mesh can be made."""
+        if self.backends.run_by(plan.site.node, self.module):
+            return False
         holder = self.holder(plan.site.node)
         if holder is None:
             called = self.module.table.parents.get(plan.site.node)
             at_once = isinstance(called, ast.Call) and called.func is plan.site.node
-            return not (at_once or runs_as_script(plan.site.node, self.module) or self._has_asked(plan.site.node))
+            return not (at_once or runs_as_script(plan.site.node, self.module))
         if isinstance(holder, ast.Lambda):
             return True
         owner = self._class_of(holder)
         named = holder.name in self.run_at_import and not (owner and holder.name == "__init__")
         return named or (bool(owner) and owner in self.run_at_import)
-
-    def _has_asked(self, site: ast.expr) -> bool:
-        """Whether importing the file has asked for the devices before it comes to a site: its backend runs by then."""
-        calls = (call for call in self.module.table.calls if call.lineno < site.lineno)
-        return any(last_name(call.func) in DEVICES and self._is_at_top(call) for call in calls)
-
-    def _is_at_top(self, node: ast.AST) -> bool:
-        """Whether code runs whenever its file is imported."""
-        statement = self.module.table.statement_of(node)
-        return (
-            statement in self.module.tree.body
-            and not isinstance(statement, ast.If | ast.Try | ast.For | ast.While | ast.ClassDef | Named)
-            and self.holder(node) is None
-        )
 
     def holder(self, node: ast.AST | None) -> FunctionNode | None:
         """The outermost function that code runs in; a lambda where that is the innermost."""

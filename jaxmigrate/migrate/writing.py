@@ -15,6 +15,7 @@ from jaxmigrate.flow.layout.reachable_modules import ReachableModules
 from jaxmigrate.migrate.aliases import unused_aliases
 from jaxmigrate.migrate.array_writer import ArrayWriter
 from jaxmigrate.migrate.axis_names import AxisNames
+from jaxmigrate.migrate.backends import Backends
 from jaxmigrate.migrate.checkpoint_writer import write_checkpoints
 from jaxmigrate.migrate.decide import Decision, Surroundings, merged, needs_of
 from jaxmigrate.migrate.file_work import FileWork
@@ -98,7 +99,8 @@ class ProjectWriter:
         self.resolver = resolver
         self.around = around
         self.project = project
-        self.run_at_import = run_at_import(project, self.resolver)
+        self.backends = Backends(self.resolver)
+        self.run_at_import = run_at_import(project, self.resolver, self.backends)
         self.maps = MapPlans(works, chosen, resolver, around, project)
         self.wanted = {work.module: self._nothing_yet() for work in works}  # one for those that share a module
         self._everywhere: set[ast.AST] = set()  # arguments that go to all devices
@@ -263,7 +265,7 @@ class ProjectWriter:
         names = self._names[module]
         quote = style_of(module).quote
         shared = Shared(module, names, self.wanted[module], places)
-        map_places = MapPlaces(module, self.run_at_import)
+        map_places = MapPlaces(module, self.run_at_import, self.backends)
         parts = MapParts(names, shared, quote, self.around.several, self.maps.program.own, self.around.lower)
         stable = StableNames(module, self.resolver, map_places)
         above = NamesAbove(module, parts, map_places, stable, self._repeated[module], work.operations)
