@@ -10,13 +10,15 @@ from typing import Literal
 from jaxmigrate.flow.layout.causes import Reason
 from jaxmigrate.flow.layout.choices import Choice, SiteChoice
 from jaxmigrate.migrate.decide import Decision, Refusal
+from jaxmigrate.migrate.one_array import SAME
 from jaxmigrate.migrate.plan import ArrayLayout, Assumed, Layout, SitePlan
 from jaxmigrate.migrate.positions import column_of
+from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.sites import MappedSite, Reference, axis_of, literal_of, mapped_function, mapped_values
+from jaxmigrate.program.sites import MappedSite, Reference, axis_of, literal_of, mapped_values
 from jaxmigrate.program.trust import Grade
-from jaxmigrate.program.values import Constant, Function, Partial
+from jaxmigrate.program.values import Application, Constant, External, Function, Partial, Value
 
 ELSEWHERE = Refusal(
     "JM406",
@@ -184,13 +186,28 @@ def _outputs(site: MappedSite, resolver: Resolver) -> tuple[ArrayLayout, ...]:
 
 def _parameters(site: MappedSite, resolver: Resolver) -> tuple[str, ...]:
     """The names of the parameters that a call gives by position, as far as they can be seen."""
-    function, bound = mapped_function(site, resolver)
-    if function is not None:
-        return tuple(itertools.takewhile(lambda name: name not in bound, function.passed_names()))
-    match mapped_values(site, resolver):
-        case [Partial(callee=Function() as callee, arguments=arguments)]:
-            given = {argument.keyword for argument in arguments}
-            names = callee.passed_names()[sum(argument.keyword is None for argument in arguments) :]
-            if given.isdisjoint({"*", "**"}):
-                return tuple(itertools.takewhile(lambda name: name not in given, names))
-    return ()
+    found = mapped_values(site, resolver)
+    return _names(found[0], resolver) if len(found) == 1 else ()
+
+
+def _names(value: Value, resolver: Resolver, depth: int = 4) -> tuple[str, ...]:
+    """The names of what a function takes by position, through partials, compilers and functions that make it."""
+    match value:
+        case Function():
+            return tuple(value.passed_names())
+        case _ if depth == 0:
+            return ()
+        case Partial(callee=callee, arguments=arguments):
+            bound = {one.keyword for one in arguments}
+            if not bound.isdisjoint(("*", "**")):
+                return ()
+            left = _names(callee, resolver, depth - 1)[sum(one.keyword is None for one in arguments) :]
+            return tuple(itertools.takewhile(lambda name: name not in bound, left))
+        case Application(callee=External(name=name), arguments=[first, *_]) if name in SAME:
+            inner = resolver.argument_values(first)
+        case Application(callee=Function(module=module, node=node)):
+            returned = returned_by(node)
+            inner = resolver.values(returned[0], module) if len(returned) == 1 and returned[0] is not None else ()
+        case _:
+            return ()
+    return _names(inner[0], resolver, depth - 1) if len(inner) == 1 else ()
