@@ -54,6 +54,9 @@ UNWRAPS = re.compile(
     r"""|\bimport\s+inspect\s+as\b(?=[\s\S]*\.\s*unwrap\b)|["']unwrap["']""",
     re.MULTILINE,
 )
+DOCUMENTS = re.compile(
+    r"^def linkcode_resolve\b|^extensions\b.*=\s*\[[^]]*[\"']sphinx\.", re.MULTILINE
+)  # Sphinx's conf.py
 SETS_WRAPPED = re.compile(r"\s*(?:#|[\w.]+\.__wrapped__\s*=[^=])")
 ORDERED = re.compile(  # what gives devices their places, also by a library's function
     r"\b(axis_index\w*|all_gather\w*|all_to_all|ppermute|pshuffle|pswapaxes|psum_scatter|reduce_scatter"
@@ -125,11 +128,16 @@ def runs_as_several(text: str) -> bool:
 
 
 def reads_wrapped(text: str) -> bool:
-    """Whether a file reads what decorated functions are made of: to set it, or to write of it, is no such thing."""
-    if "inspect" in text and UNWRAPS.search(text):
-        return True
-    if "wrapped__" not in text:
+    """Whether a file reads what decorated functions are made of: to set it, or to write of it, is no such thing.
+
+    Nor is what tells Sphinx where the source of a function stands.
+    """
+    if "wrapped__" not in text and "inspect" not in text:
         return False
+    if DOCUMENTS.search(text):
+        return False
+    if UNWRAPS.search(text):
+        return True
     return any(READS_WRAPPED.search(line) and not SETS_WRAPPED.match(line) for line in text.splitlines())
 
 

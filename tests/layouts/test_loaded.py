@@ -96,3 +96,46 @@ def test_functions_that_are_replaced_in_a_dictionary_are_told() -> None:
     assert is_global(run + 'names["more"] = lambda x: x\nRESULT = names["main"]()\n')
     assert not is_global(run + 'names["reduce"] = lambda x: x\nRESULT = names["main"]()\n')
     assert not is_global(run + "names.update(reduce=lambda x: x)\nRESULT = names['main']()\n")
+
+
+CHOSEN = SCRIPT.replace(
+    "    w = p_step(jax_utils", "    make = getattr(models, NAME)\n    w = p_step(jax_utils"
+).replace("import numpy as np\n", "import numpy as np\nimport models\n\nNAME = 'sm' + 'all'\n")
+MODELS = "import layers\n\n\ndef small():\n    return layers.dense(1)\n"
+LAYERS = "def dense(n):\n    return n\n"
+MAIN = "import script\n\nRESULT = script.main()\n"
+
+
+def test_a_module_that_is_asked_for_a_name_keeps_what_it_leads_to() -> None:
+    assert is_global(MAIN, CHOSEN, models=MODELS, layers=LAYERS)
+    package = {
+        "models/__init__": "from models import small, wide\n",
+        "models/small": "",
+        "models/wide": "import layers\n",
+    }
+    assert is_global(MAIN, CHOSEN, layers=LAYERS, **package)
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        {"models": "import layers\n", "layers": "import script\n"},
+        {"models": "from layers import *\n", "layers": "import script as small\n"},
+        {"models": "import layers.wide\n", "layers/__init__": "", "layers/wide": "", "layers/deep": "import script\n"},
+        {
+            "models": "import layers\n\nlayers.small = layers.get()\n",
+            "layers": "def get():\n    import script\n    return script\n",
+        },
+        {"models": "from script import p_step\n"},
+    ],
+)
+def test_a_module_that_leads_to_a_map_may_give_it(others: dict[str, str]) -> None:
+    assert not is_global(MAIN, CHOSEN, **others)
+
+
+def test_what_a_package_imports_from_itself_is_in_it() -> None:
+    package = {"steps/__init__": "from steps import inner\n", "steps/inner": SCRIPT}
+    main = "import steps\n\nRESULT = steps.inner.main()\n"
+    assert is_global(main, LAYERS, **package)
+    package["steps/__init__"] = "import steps.inner\n\nW = steps.inner.main()\nfrom steps import steps as own\n"
+    assert not is_global(main, LAYERS, **package)

@@ -308,6 +308,9 @@ def test_maps_that_are_called_alone_stand_in_place(name: str, outcomes: dict[str
         ("from inspect import *; f = unwrap(g)", True),
         ("import inspect; f = getattr(inspect, 'unwrap')(g)", True),
         ("f = getattr(g, '__' + 'wrapped__')", True),
+        ("import inspect\nextensions = [\n    'sphinx.ext.linkcode',\n]\nf = inspect.unwrap(g)", False),
+        ("import inspect\ndef linkcode_resolve(domain, info):\n    return inspect.unwrap(info)", False),
+        ("import inspect\nextensions = ['mine']\nf = inspect.unwrap(g)", True),
     ],
 )  # fmt: skip
 def test_what_reads_it(line: str, *, reads: bool) -> None:

@@ -127,7 +127,9 @@ def _from_import(
 ) -> Abstract:
     dotted = f"{node.module or ''}.{alias.name}".lstrip(".")
     if source is None:
-        loaded_modules.imported(it, dotted, alias, frame)
         inner = it.resolver.project.imported(frame.module, dotted, node.level)
+        bound = frame.module.table.root.bindings.get(alias.name, ())
+        if inner is None or any(one.node is not alias for one in bound):  # which `from package import x` in it gives
+            loaded_modules.imported(it, dotted, alias, frame)
         return func(Mod(inner)) if inner is not None else func(Ext(canonical("." * node.level + dotted)))
     return module_variables.module_attribute(it, source, alias.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
@@ -57,11 +58,10 @@ def imported(it: Interpreter, name: str, alias: ast.alias, frame: Frame) -> None
 def sweep(it: Interpreter) -> None:
     """Blocks the variables of modules that code reaches by computed names, and what is mapped among them."""
     for own, why in [*it.blockers.loaded.values(), *it.blockers.modules.items()]:
-        only = own if own is not None and not _keeps_modules(it, own) else None
-        held = [(key[1], value) for key, value in it.variables.items() if key[0] == "variable"]
-        held += [(tree, one) for tree, names in it.scope.globals.items() for values in names.values() for one in values]
+        only = {module.tree for module in _reached(it, own)} if own is not None else None
+        held = [(tree, value) for tree, values in _variables(it).items() for value in values]
         for tree, value in held:
-            if isinstance(tree, ast.Module) and (only is None or only.tree is tree):
+            if only is None or tree in only:
                 _let_go(it, value, why)
 
 
@@ -86,18 +86,65 @@ def _looks_at_once(it: Interpreter, node: ast.Attribute, frame: Frame) -> bool:
     return looks and above is None and frame.scope.kind == "module" and frame.env is not None
 
 
-def _keeps_modules(it: Interpreter, module: Module) -> bool:
-    """Whether a module has another one of the project among its variables, whose attributes can be reached as well."""
-    return any(_holds_module(one) for held in it.scope.globals.get(module.tree, {}).values() for one in held)
+def _variables(it: Interpreter) -> dict[ast.AST, list[Abstract]]:
+    """What the variables of each module hold, by its tree."""
+    found: dict[ast.AST, list[Abstract]] = {}
+    for key, value in it.variables.items():
+        if key[0] == "variable" and isinstance(key[1], ast.Module):
+            found.setdefault(key[1], []).append(value)
+    for tree, names in it.scope.globals.items():
+        if isinstance(tree, ast.Module):
+            found.setdefault(tree, []).extend(one for values in names.values() for one in values)
+    return found
+
+
+def _reached(it: Interpreter, module: Module) -> set[Module]:
+    """A module of the project, and those that are reached by attributes of it: what it imports, and in packages."""
+    variables = _variables(it)
+    found, pending = {module}, [module]
+    while pending:
+        one = pending.pop()
+        held = (inner for value in variables.get(one.tree, ()) for inner in _modules_in(value))
+        for other in (*held, *_imported_by(it, one), *_within(it, one)):
+            if other not in found:
+                found.add(other)
+                pending.append(other)
+    return found
+
+
+def _imported_by(it: Interpreter, module: Module) -> Iterator[Module]:
+    """The modules that a module's import statements may bind names to, those whose names it takes over included."""
+    for node in module.nodes:
+        if isinstance(node, ast.ImportFrom):
+            stars = any(alias.name == "*" for alias in node.names)
+            names = [f"{node.module or ''}.{alias.name}".lstrip(".") for alias in node.names if alias.name != "*"]
+            dotted = [(name, node.level) for name in (*names, *([node.module or ""] if stars else []))]
+        elif isinstance(node, ast.Import):
+            dotted = [(one.name if one.asname else one.name.partition(".")[0], 0) for one in node.names]
+        else:
+            continue
+        loaded = (it.resolver.project.imported(module, name, level) for name, level in dotted)
+        yield from (one for one in loaded if one is not None)
+
+
+def _within(it: Interpreter, module: Module) -> Iterator[Module]:
+    """The modules of a package, which are attributes of it once they are loaded."""
+    if module.is_package:
+        folder = module.path.parent
+        yield from (one for one in it.resolver.project.program if folder in one.path.parents)
+
+
+def _modules_in(value: Abstract) -> Iterator[Module]:
+    match value:
+        case Func(items=items):
+            yield from (item.module for item in items if isinstance(item, Mod))
+        case Tup(parts=parts) | Mixed(values=parts):
+            for part in parts:
+                yield from _modules_in(part)
 
 
 def _holds_module(value: Abstract) -> bool:
-    match value:
-        case Func(items=items):
-            return any(isinstance(item, Mod) for item in items)
-        case Tup(parts=parts) | Mixed(values=parts):
-            return any(map(_holds_module, parts))
-    return False
+    return any(True for _ in _modules_in(value))
 
 
 def _let_go(it: Interpreter, value: Abstract, why: Blocker) -> None:
