@@ -12,7 +12,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from jaxmigrate.flow.layout import classes, mapped_bodies, objects, phased_attributes, transient_attributes
+from jaxmigrate.flow.layout import classes, mapped_bodies, objects, own_draws, phased_attributes, transient_attributes
 from jaxmigrate.flow.layout.choices import Layouts, SiteChoice
 from jaxmigrate.flow.layout.counts import may_be_given_fewer
 from jaxmigrate.flow.layout.interpreter import Interpreter
@@ -308,13 +308,17 @@ def _held(it: Interpreter, call: ast.Call, module: Module) -> list[ast.expr]:
 
 @once
 def _computed(it: Interpreter) -> set[Spot]:
-    """The calls that compute arrays where all can see it."""
-    found = ((call, module) for module in it.modules for call in module.table.calls)
-    return {spot_of(call, module) for call, module in found if _is_computed(it, call, module)}
+    """The calls that compute arrays where all can see it, and the names that get parts of what these give."""
+    found = [(call, module) for module in it.modules for call in module.table.calls]
+    computed = [(call, module) for call, module in found if _is_computed(it, call, module)]
+    parts = ((one, module) for call, module in computed for one in _unpacked(module.table.parents[call]))
+    return {spot_of(one, module) for one, module in (*computed, *parts)}
 
 
 def _is_computed(it: Interpreter, call: ast.Call, module: Module) -> bool:
-    """Whether a call of NumPy or JAX computes an array where all can see it, and gives devices no equal slices."""
+    """Whether a call computes an array where all can see it, and gives devices no equal slices."""
+    if own_draws.is_one(it.idioms, call, module):
+        return True
     value = it.resolver.value(call.func, module) if call.func in module.table.scope_of else None
     home, _, name = value.name.rpartition(".") if isinstance(value, External) else ("", "", "")
     if home not in COMPUTING or name in REPEATING:
