@@ -17,6 +17,9 @@ from jaxmigrate.flow.mapped_blocks import OWN_AXES, bodies, shown_as
 from jaxmigrate.flow.readings import DeviceMap
 
 CODE = "JM114"
+WRONG = frozenset(  # whatever devices do with it later
+    {"averaged", "nonlinear", "ratio", "mixed", "rows", "added", "sliced", "gathered", "exchanged", "edge"}
+)
 # By what a function may divide what is too large, in another place.
 COUNTED = re.compile(r"axis_size|device_count|psum\(1|world|num_devices|n_dev|replicas|num_shards|mesh\.(shape|size)")
 
@@ -50,7 +53,18 @@ def _is_meant(part: Part, found: DeviceMap, facts: Facts) -> bool:
     given_back = isinstance(table.parents.get(part.node), ast.Lambda | ast.Return)
     if part.kind == "gathered" and given_back and table.function_of(part.node) is found.function.node:
         return True  # what becomes of it does not show
-    if part.kind in ("averaged", "nonlinear", "ratio", "mixed", "rows", "added", "sliced", "gathered", "exchanged"):
+    if part.kind in (
+        "averaged",
+        "nonlinear",
+        "ratio",
+        "mixed",
+        "rows",
+        "added",
+        "sliced",
+        "gathered",
+        "exchanged",
+        "edge",
+    ):
         return False
     if part.kind == "first rows":
         return "axis_index" in text_around(part.node, part.module)
@@ -65,6 +79,10 @@ _SAID = {
     "added": (
         "every device along {axes} adds {held} to its partial sum, so that psum counts it as often as there are "
         "devices; add it after the psum"
+    ),
+    "edge": (
+        "this comes from the neighbour along {axes}, which splits another dimension of {held} than the one along which "
+        "it is put beside it; exchange it over the axis that splits that one"
     ),
     "gathered": (
         "{held} is split over {axes} along another dimension than the one along which its blocks are put side by side "

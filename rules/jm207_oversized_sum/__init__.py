@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import shown
 from jaxmigrate.flow.enclosing import counts_devices, text_around
-from jaxmigrate.flow.facts import AXES, Facts, Place
+from jaxmigrate.flow.facts import AXES, AXES_ARGUMENT, Facts, Place
 from jaxmigrate.flow.mapped_blocks import bodies
 from jaxmigrate.flow.readings import DeviceMap, is_checked, is_unchecked
 from jaxmigrate.flow.specs import spec_calls
@@ -51,6 +51,7 @@ def check(facts: Facts) -> Iterator[Finding]:
             if message:
                 yield Place(reduction.module, reduction.node, message)
         yield from _of_unlike_counts(found, reading, facts)
+        yield from _of_scattered(reading)
         for node, same in by_node.items():
             if not same or _is_conditional(node, same[0].module):
                 continue
@@ -153,6 +154,19 @@ def _of_means(found: DeviceMap, reduction: Reduction, reading: Reading, facts: F
             "devices; write pmean"
         )
     return ""
+
+
+def _of_scattered(reading: Reading) -> Iterator[Place]:
+    """Sums of gradients of means of which each device keeps its part, as for parameters in shards."""
+    for one in reading.scattered:
+        mark = sum_of_means(one.node, gradients=True)
+        of_mean = any(leaf.gradient and MEAN in leaf.marks and not leaf.inner for leaf in leaves_of(one.operand))
+        if of_mean and mark in reading.applied and mark not in reading.scaled:
+            message = (
+                f"psum_scatter over {AXES} of the gradient of a mean: the sum of the devices' means is too large by "
+                f"their number; divide by jax.lax.axis_size({AXES_ARGUMENT})"
+            )
+            yield Place(one.module, one.node, message)
 
 
 def _is_odd(found: DeviceMap, reduction: Reduction, reading: Reading) -> bool:

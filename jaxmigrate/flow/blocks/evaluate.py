@@ -281,7 +281,7 @@ class Evaluator(Inside):
             **bind_arguments(callee, arguments, self.resolver, self.bindings),
             **of_receiver(callee.receiver, (node, self.module), self.resolver, self.bindings),
         }
-        return self._followed(callee, bindings, dict(passed_to(callee, node)), {})
+        return self._followed(callee, node, bindings, dict(passed_to(callee, node)), {})
 
     def enter(
         self, callee: Function, node: ast.Call, passed: Mapping[str, ast.expr], rows: Mapping[str, ast.expr]
@@ -290,16 +290,21 @@ class Evaluator(Inside):
         if callee.node is not self.function and self.depth < DEEPEST and node not in self.callees:
             self.callees[node] = None  # for what leads back to itself
             bindings = {**self.bindings, **bind_arguments(callee, (), self.resolver, self.bindings)}
-            self.callees[node] = self._followed(callee, bindings, passed, rows)
+            self.callees[node] = self._followed(callee, node, bindings, passed, rows)
 
     def _followed(
-        self, callee: Function, bindings: Bindings, passed: Mapping[str, ast.expr], rows: Mapping[str, ast.expr]
+        self,
+        callee: Function,
+        node: ast.Call,
+        bindings: Bindings,
+        passed: Mapping[str, ast.expr],
+        rows: Mapping[str, ast.expr],
     ) -> Evaluator:
         blocks = {name: self.block(one) for name, one in passed.items()}
         blocks |= {name: row(self.block(one)) for name, one in rows.items()}
         given = {name: block for name, block in blocks.items() if block is not None}
         inner = Evaluator(callee.node, callee.module, self.resolver, given, bindings, self)
-        inner.passed = dict(passed)
+        inner.passed, inner.entering = dict(passed), node
         if given or any(isinstance(one, ast.Tuple) for one in passed.values()):
             inner.run()
             self.clashes += inner.clashes

@@ -70,6 +70,7 @@ class Inside(ABC):
         self.bindings = bindings or {}
         self.outer = outer
         self.passed: dict[str, ast.expr] = {}
+        self.entering: ast.Call | None = None  # the call that is followed here, in the module of `outer`
         self.depth: int = 0 if outer is None else outer.depth + 1
         self.known: dict[ast.expr, Block | None] = {}
         self.callees: dict[ast.Call, Inside | None] = {}

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from jaxmigrate.flow.blocks import functions
 from jaxmigrate.flow.blocks.block import NOWHERE, WHOLE, Axes, Block, cleared, of_sum, reduced, summed_up, unknown
 from jaxmigrate.flow.blocks.evidence import EINSUMS
+from jaxmigrate.flow.blocks.halos import JOINING, note_halos
 from jaxmigrate.flow.blocks.indexing import choose, sliced
 from jaxmigrate.flow.blocks.inside import Inside
 from jaxmigrate.flow.blocks.leaves import leaves
@@ -62,6 +63,8 @@ def _of_arrays(it: Inside, node: ast.Call, name: str, arguments: tuple[Argument,
         same = it.block(node.args[0])
         curved = same is not None and name in functions.CURVED
         return same._replace(local=same.local.lasting()) if same is not None and curved else same
+    if name in JOINING:
+        note_halos(it, node, arguments)
     if name in functions.TOGETHER:
         return together_with(it, node, node.args)
     if name == functions.ONE_HOT:

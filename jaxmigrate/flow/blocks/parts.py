@@ -25,6 +25,7 @@ Kind: TypeAlias = Literal[
     "sliced",
     "gathered",
     "exchanged",
+    "edge",
 ]
 
 
@@ -47,7 +48,8 @@ class Part(NamedTuple):
             partial sum before they are added up; the first rows of what is whole
             on each device, as many as a block has; a device's own slice of what it has only a partial sum of; blocks
             that are put side by side along another dimension than the one that is split; or blocks that all_to_all
-            divides along the dimension that is split already.
+            divides along the dimension that is split already; or the edge of a neighbour's block along another
+            dimension than it is put beside.
     """
 
     module: Module

@@ -66,7 +66,8 @@ def call(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame
         means.enlarge(run, operand)
         if run.axes and node is not None and frame is not None and not run.quiet():
             run.reading.scattered.append(Reduction(frame.module, node, name, operand))
-        return mapped(spread, lambda v: replace(v, marks=v.marks | {PIECE}))
+        summed = frozenset([means.sum_of_means(node, gradients=True)] if node is not None and operand.gradient else [])
+        return mapped(spread, lambda v: replace(v, marks=v.marks | summed | {PIECE}))
     return spread
 
 
