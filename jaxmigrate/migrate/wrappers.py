@@ -164,10 +164,17 @@ def _parameters(plan: MapPlan, mapped: str | ast.expr) -> tuple[str, ...] | None
             return None
     if names is None and not plan.whole_in and len(plan.said) == len(plan.inputs):
         names = plan.said
+    if names is None and _takes_as_given(plan) and not plan.by_name:
+        return ()
     if names is None:
         starred = plan.whole_in and not isinstance(mapped, ast.Lambda) and not plan.by_name
         return () if starred and plan.inputs[0].axis == 0 and plan.inputs[0].drops else None
     return names if plan.whole_in or len(names) == len(plan.inputs) else None
+
+
+def _takes_as_given(plan: MapPlan) -> bool:
+    """Whether no argument loses an axis."""
+    return not any(one.drops or one.fields or one.parts for one in plan.inputs)
 
 
 def _hides(mapped: str | ast.expr, names: Sequence[str], words: Words, outputs: Sequence[str] = ()) -> bool:
@@ -205,7 +212,7 @@ def _value(
     if plan.any_keywords:
         given = [f"*{STAR}", f"**{STARS}"]
     if not names:
-        given = [f"*{squeezed(STAR, 0, words, is_array=False)}"]
+        given = [f"*{STAR}" if _takes_as_given(plan) else f"*{squeezed(STAR, 0, words, is_array=False)}"]
     fun, bound, named = mapped, [], []
     is_partial = isinstance(mapped, ast.Call) and ast.unparse(mapped.func) in ("functools.partial", "partial")
     if isinstance(mapped, ast.Call) and is_partial and not (plan.any_keywords and mapped.keywords):  # given again

@@ -50,6 +50,16 @@ def main():
         total.append(step(rows()))
     return total
 """,
+    "what is out of sight, of arguments that lose no axis": """
+from flax.training.common_utils import shard
+def draw(w, x):
+    return {"a": (x * w).sum(0), "b": x.mean()}
+def main():
+    step = {"draw": draw}.get("draw")
+    p_step = jax.pmap(step, "i")
+    x = np.arange(N() * 12, dtype=np.float32).reshape(N() * 2, 6) / 7 + jax.process_index()
+    return p_step(jax_utils.replicate(jnp.arange(6.0)), shard(x))
+""",
     "outputs that are split beside arguments of one process": """
 class Box:
     pass
@@ -338,3 +348,33 @@ def test_an_annotated_method_keeps_its_types() -> None:
     static = '@functools.partial(jax.pmap, axis_name="batch", static_broadcasted_argnums=0)'
     after = fix_files({"main.py": f"{head}class Trainer:\n{method}".replace("@STATIC", static)})["main.py"]
     assert '    def step(self, state: dict, batch: jax.Array) -> dict:\n        """One step."""\n' in after
+
+
+OF_OUT_OF_SIGHT = """\
+import importlib
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax.jax_utils import replicate
+from flax.training.common_utils import shard
+
+make = importlib.import_module("operator").attrgetter
+step = make("STEP")(importlib.import_module("main"))
+
+
+def run(x):
+    p_step = jax.pmap(step, "i")
+    return p_step(replicate(jnp.ones(2)), shard(x))
+
+
+if __name__ == "__main__":
+    print(np.asarray(run(np.arange(32.0).reshape(16, 2))).shape)
+"""
+
+
+def test_what_only_gets_an_axis_at_its_end_is_called_with_a_star() -> None:
+    after = fix_files({"train.py": OF_OUT_OF_SIGHT}, layout="auto")["train.py"]
+    assert "def per_device" not in after
+    assert "def p_step(*args):\n" in after
+    assert "expand_dims(x, 0), step(*args))\n" in after
