@@ -241,6 +241,8 @@ USES: dict[str, str] = {
         "a = jax.jit(lambda x: x + 1)(1.0)\njax.clear_backends()\nout = jax.jit(lambda x: x + 2)(1.0)"
     ),
     "jax.partial": "from jax import partial\nout = partial(jnp.add, 2.0)(3.0)",
+    "jax.util.prod": "import jax.util\nout = jax.util.prod((2, 3, 4))",
+    "jax._src.util.prod": "from jax._src import util\nout = sum(util.prod(x) for x in [(2, 3), ()])",
     "jax.util.partial": "out = jax.util.partial(jnp.add, 2.0)(3.0)",
     "jax.experimental.compilation_cache.compilation_cache.initialize_cache": (
         "import tempfile\nfrom jax.experimental.compilation_cache import compilation_cache as cc\n"
