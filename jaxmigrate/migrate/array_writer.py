@@ -395,6 +395,8 @@ class ArrayWriter:
                 return
             case "averaged":
                 yield self._averaged(choice)
+            case "listed":
+                yield from self._listed(choice)
             case "whole":
                 yield Replace(op.node, code("$at[...]", at=op.operand))
             case "size":
@@ -639,6 +641,15 @@ class ArrayWriter:
         sizes = shape.left if isinstance(shape, ast.BinOp) else shape
         rest = sizes.elts[1:] if isinstance(sizes, ast.Tuple | ast.List) else []
         yield Replace(sizes, _tuple(rest))
+
+    @staticmethod
+    def _listed(choice: OpChoice) -> Iterator[Operation]:
+        """`np.concatenate(x)` of equal slices, which may be single numbers now."""
+        op = choice.op
+        assert isinstance(op.node, ast.Call)
+        assert isinstance(op.node.func, ast.Attribute)
+        if choice.layout == "replicated":
+            yield Replace(op.node, code("$numpy.stack($x)", numpy=op.node.func.value, x=op.operand))
 
     @staticmethod
     def _averaged(choice: OpChoice) -> Replace:

@@ -206,3 +206,61 @@ def test_the_mean_of_a_list_is_that_of_all_its_arrays(use: str, expected: str) -
         before, after = both({"main.py": program}, found)
         assert (before["error"], after["error"]) == ("", "")
         assert before["result"] == after["result"]
+
+
+LISTED = (
+    STEP.replace("    for x in (X, X):", "    trace, owns = [], []\n    for x in (X, X + 1):")
+    .replace(
+        "        SEEN.append(USE)\n", "        trace.append(metrics)\n        owns.append(own)\n    SEEN.append(USE)\n"
+    )
+    .replace("\n\ndef main():", "HELPER\n\ndef main():")
+)
+TOP = "\n\ndef top(rows):\n    return np.max(np.concatenate(rows))\n"
+
+
+@pytest.mark.parametrize(
+    ("use", "layout", "written"),
+    [
+        ("np.max(np.concatenate([m['loss'] for m in trace]))", "auto", "np.max(np.stack([m['loss'] for m in trace]))"),
+        ("np.max(np.concatenate([m['w'] for m in trace]))", "auto", "np.max(np.stack([m['w'] for m in trace]))"),
+        ("np.concatenate([m['w'] for m in trace], axis=0).min()", "auto", "np.stack([m['w'] for m in trace]).min()"),
+        ("jnp.mean(jnp.concatenate([m['loss'] for m in trace]))", "likely", "jnp.stack([m['loss'] for m in trace])"),
+        ("top([m['w'] for m in trace])", "auto", "np.max(np.stack(rows))"),
+    ],
+)
+def test_equal_slices_of_a_list_are_stacked(use: str, layout: str, written: str) -> None:
+    files = {"main.py": LISTED.replace("USE", use).replace("HELPER", TOP)}
+    found = plan(files, layout)
+    assert layouts(found)[3] == "replicated"
+    assert written in found.files[0].after
+    before, after = both(files, found)
+    assert (before["error"], after["error"]) == ("", "")
+    assert before["result"] == after["result"]
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "np.concatenate([m['w'] for m in trace])",
+        "np.sum(np.concatenate([m['w'] for m in trace]))",
+        "np.max(np.concatenate([m['w'] for m in trace]), axis=0)",
+        "np.max(np.concatenate([m['w'] for m in trace], axis=1))",
+        "np.max(np.concatenate([*[m['w'] for m in trace], np.ones((8, 3))]))",
+        "(top([m['w'] for m in trace]), top([np.ones((4, 3))]))[0]",
+        "(top([np.ones((4, 3))]), top([m['w'] for m in trace]))[1]",
+    ],
+)
+def test_what_is_more_than_one_number_keeps_its_text(use: str) -> None:
+    files = {"main.py": LISTED.replace("USE", use).replace("HELPER", TOP)}
+    found = plan(files)
+    assert layouts(found)[3] == "stacked"
+    assert "np.stack" not in found.files[0].after
+
+
+def test_rows_of_each_device_keep_their_text() -> None:
+    files = {"main.py": LISTED.replace("USE", "np.max(np.concatenate(owns))").replace("HELPER", "")}
+    found = plan(files)
+    assert "np.max(np.concatenate(owns))" in found.files[0].after
+    before, after = both(files, found)
+    assert (before["error"], after["error"]) == ("", "")
+    assert before["result"] == after["result"]

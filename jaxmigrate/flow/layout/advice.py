@@ -43,6 +43,7 @@ DOES = {
     "stack": "is passed on with a device axis",
     "merge": "has its first two axes joined",
     "averaged": "is reduced over the devices",
+    "listed": "is joined with others",
 }
 
 

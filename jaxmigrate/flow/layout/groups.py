@@ -26,7 +26,7 @@ PARAMETERS = frozenset({"model", "optimizer", "parameters", "params", "target", 
 SLICED = ("handed over", "padded")  # by libraries, with one slice for each device
 REPLICABLE = frozenset(
     {"replicate", "output", "argument", "first", "inner", "metrics", "numpy", "written", "stack", "checkpoint"}
-    | {"identity", "size", "type", "whole", host_arithmetic.REDUCED, host_arithmetic.FETCHED}
+    | {"identity", "listed", "size", "type", "whole", host_arithmetic.REDUCED, host_arithmetic.FETCHED}
     | {host_arithmetic.AVERAGED}
 )
 COMPUTED = frozenset({host_arithmetic.ALONE, host_arithmetic.DIVIDED, host_arithmetic.TOGETHER})
@@ -39,7 +39,7 @@ ON_HOST = COMPUTED | {
     host_arithmetic.SUMMED,
     host_arithmetic.AVERAGED,
 }  # what host code does with arrays, and leaves as it is
-ON_ONE_PROCESS = COMPUTED | {"merge", "output", host_arithmetic.FLAT}
+ON_ONE_PROCESS = COMPUTED | {"listed", "merge", "output", host_arithmetic.FLAT}
 ON_ONE_PROCESS |= {host_arithmetic.REDUCED, host_arithmetic.FETCHED, host_arithmetic.SUMMED}
 OF_PROCESS = frozenset({"merge", "output"})  # and with several, where each takes its own rows
 SPLITTING = frozenset({"split", "merge", host_arithmetic.BATCH})

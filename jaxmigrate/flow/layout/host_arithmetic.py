@@ -59,6 +59,7 @@ MEANS = named("reduces-to-mean")
 SUMS = named("reduces-to-sum")
 REDUCING = {name.rpartition(".")[2]: name for name in sorted(EXACT | MEANS | SUMS)}
 BESIDE = Stacked.MIXED.reason("is reduced over the devices in code that also runs on arrays without a device axis")
+LISTED_BESIDE = Stacked.MIXED.reason("is joined with others in code that also runs on arrays without a device axis")
 METHODS = frozenset({"clip", "round"})
 RESHAPES = frozenset({"flatten", "ravel", "reshape"})
 
@@ -184,6 +185,8 @@ def function(it: Interpreter, name: str, given: Given, node: ast.Call, frame: Fr
         return averaged(it, name, values[0], node, node.args[0], frame)
     if name in JOINS and single and _is_along_first(node) and isinstance(values[0], Ref):
         return _joined(it, name, values[0], node, frame)
+    if name in JOINS and single and _is_along_first(node):
+        return _listed(it, values[0], node, frame)
     return None
 
 
@@ -319,6 +322,29 @@ def _joined(it: Interpreter, name: str, value: Ref, node: ast.Call, frame: Frame
     if of_numpy and not isinstance(node.func, ast.Attribute):
         return None
     return operations.merge(it, value, node, node.args[0], operations.COPIED if of_numpy else "reshape", frame)
+
+
+def _listed(it: Interpreter, value: Abstract, node: ast.Call, frame: Frame) -> Abstract | None:
+    """`np.concatenate(losses)` of a list of arrays, of all of which one number is made at once.
+
+    Equal slices of one number each have no axis left to join: they are stacked.
+    """
+    element = value.box.element if isinstance(value, Seq) else None
+    if not isinstance(element, Ref | Nothing):
+        it.operations.plain_ops.add(node)
+        known = it.operations.ops.get(node)
+        if known is not None:
+            it.changed |= known.group.block(Blocker(LISTED_BESIDE, frame.module, node))
+        return None
+    if not isinstance(node.func, ast.Attribute) or not is_reduced_at_once(it, node, frame.module):
+        return None
+    if isinstance(element, Nothing):
+        return value
+    if numpys_in([element]) is Numpys.MADE or node in it.operations.plain_ops:
+        return None
+    it.changed |= element.group.flatten()
+    operations.record(it, "listed", node, node.args[0], element.group, "", frame)
+    return value
 
 
 def _is_along_first(node: ast.Call) -> bool:

@@ -39,7 +39,7 @@ from jaxmigrate.records import record
 
 Kind = Literal[
     "replicate", "split", "first", "inner", "merge", "metrics", "prefetch", "rows", "stack", "checkpoint", "identity",
-    "size", "type", "given", "kept", "taken", "whole", "averaged",
+    "size", "type", "given", "kept", "taken", "whole", "averaged", "listed",
 ]  # fmt: skip
 
 KFAC_REPLICATES = the("kfac-replicates")

@@ -33,7 +33,7 @@ from jaxmigrate.program.modules import Module
 from jaxmigrate.program.trust import Assumption
 
 TAKES = frozenset(
-    {"averaged", "first", "inner", "merge", "metrics", "size", "taken", "type", "whole"}
+    {"averaged", "first", "inner", "listed", "merge", "metrics", "size", "taken", "type", "whole"}
 )  # and lay out nothing
 
 
