@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from jaxmigrate.flow.guards import is_tried
 from jaxmigrate.flow.layout import (
@@ -41,7 +42,7 @@ from jaxmigrate.flow.layout.values import (
     same,
 )
 from jaxmigrate.program.sites import listed, literal_of
-from jaxmigrate.program.values import Function, Partial
+from jaxmigrate.program.values import Application, External, Function, Partial, Value
 
 JIT = "jax.jit"
 
@@ -182,13 +183,17 @@ def _in_place(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, fra
 
 
 def _raises(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, frame: Frame) -> bool:
-    """Whether a call gives a mapped function more or fewer arguments than it takes, and nobody handles that.
+    """Whether a call gives a mapped function more or fewer arguments than it takes, or others: nobody handles that.
 
     Where one call stands for several functions, some of them cannot be what it calls.
     """
     it.reads.add(("site", site))
     function = results.only_value(it, site)
-    if given.open or given.named or not isinstance(function, Function) or is_tried(node, frame.module):
+    if is_tried(node, frame.module):
+        return False
+    if isinstance(node, ast.Call) and _is_unknown_name(it, site, function, [one.arg for one in node.keywords]):
+        return True
+    if given.open or given.named or not isinstance(function, Function):
         return False
     if any(decorator is not site for decorator in getattr(function.node, "decorator_list", ())):
         return False
@@ -199,6 +204,21 @@ def _raises(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, frame
         return True
     own = int(site in it.maps.bound_sites)  # the object, where a class holds the mapped function
     return count + own < least
+
+
+def _is_unknown_name(it: Interpreter, site: ast.expr, function: Value | None, names: Sequence[str | None]) -> bool:
+    """Whether a function, or what is compiled of it, has no parameter of one of the names in a call."""
+    if not names or None in names:  # which spreads others
+        return False
+    while isinstance(function, Application) and function.callee == External(JIT) and function.arguments:
+        inner = it.resolver.argument_values(function.arguments[0])
+        function = inner[0] if len(inner) == 1 else None
+    if not isinstance(function, Function):
+        return False
+    if any(decorator is not site for decorator in getattr(function.node, "decorator_list", ())):
+        return False
+    spec = function.node.args
+    return spec.kwarg is None and not {*names} <= {one.arg for one in (*spec.args, *spec.kwonlyargs)}
 
 
 def _is_alike_by_name(it: Interpreter, site: ast.expr, index: int) -> bool:
