@@ -15,6 +15,7 @@ from jaxmigrate.flow.layout.idioms import CONSTANTS, LEADING, PATTERN, TILES, Id
 from jaxmigrate.flow.layout.model import ENTRY, OBSERVED, PRESUMED, Op
 from jaxmigrate.flow.layout.objects import REPLACES
 from jaxmigrate.flow.layout.operations import CHAINED, COPIED, FETCHED_ROWS, SLICES, WITHIN, is_converted, is_fetched
+from jaxmigrate.flow.layout.raw_keys import rank_of_keys
 from jaxmigrate.flow.layout.shape_texts import pattern_sides, shape_given
 from jaxmigrate.flow.layout.some_devices import SomeDevices
 from jaxmigrate.flow.layout.values import Numpys
@@ -558,10 +559,14 @@ class ArrayWriter:
         """What keeps the dtype of a stack: jnp.stack keeps the weak type of a Python scalar, the others do not."""
         idioms, kept = Idioms(self.resolver), op.form in KEPT
         known = idioms.makes_array if kept else idioms.makes_strong
-        if "." not in op.form or op.form in TILES or known(op.operand, self.module):
-            return "", ""
         assert isinstance(op.node, ast.Call)
+        listed = op.form.endswith(".tile") and op.operand in op.node.args
+        if "." not in op.form or (op.form in TILES and not listed) or known(op.operand, self.module):
+            return "", ""
         owner = self._library_of(op.node.func)
+        if listed:
+            array = rank_of_keys(op.operand, self.module, self.resolver) > 0
+            return ("", "") if array else (f"{owner or self.names.of('numpy')}.asarray(", ")")
         if kept:
             return f"{self.names.of('jax.numpy')}.asarray(", ")"
         if op.form.startswith("numpy.") and owner:

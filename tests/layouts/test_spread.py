@@ -193,3 +193,13 @@ def test_what_is_spread_by_names_and_more_than_is_taken_raises_as_before() -> No
     before, after = both("more", files, plan(files))
     assert "TypeError" in str(before["error"])
     assert "TypeError" in str(after["error"])
+
+
+def test_parameters_by_keyword_alone_get_what_is_spread_by_names() -> None:
+    main = NAMED.replace("step(w, images, labels, rng)", "step(w, *, images, labels, rng)")
+    files = {"main.py": main, "source.py": NAMED_SOURCE}
+    found = plan(files)
+    assert layouts(found)[0].count("replicated") == 1
+    before, after = both("keywords", files, found)
+    assert (before["error"], after["error"]) == ("", "")
+    assert before["result"] == after["result"]

@@ -100,3 +100,44 @@ def test_a_number_that_arrays_are_added_to_may_be_one_of_them() -> None:
 def test_what_is_no_number_there_keeps_them_stacked() -> None:
     text = SUMMED.replace("found, total = [], 0.0", "found, total = [], jnp.zeros(8)")
     assert str(plan({"main.py": text}, "likely").sites[0].outputs[1].layout) == "stacked"
+
+
+TOGETHER = (
+    MAIN.replace("GIVEN", KNOWN)
+    .replace("READ", "steps.append(metrics)")
+    .replace(
+        "found = []",
+        "found, steps = [], []\n\n\ndef first(*each):\n    return np.asarray([one[0] for one in each])\n\n",
+    )
+    .replace("RESULT = [", "together = MADE\nRESULT = [{k: v.tolist() for k, v in together.items()}, ")
+)
+MADE = {
+    "a lambda": "jax.tree.map(lambda *xs: np.asarray([x[0] for x in xs]), *steps)",
+    "a function": "jax.tree_util.tree_map(first, *steps)",
+}
+
+
+@pytest.mark.parametrize("made", list(MADE))
+def test_a_leaf_of_each_tree_of_a_list_is_read(made: str) -> None:
+    files = {"main.py": TOGETHER.replace("MADE", MADE[made])}
+    found = plan(files, "auto")
+    assert [str(one.layout) for one in found.sites[0].outputs] == ["replicated", "replicated"]
+    before, after = (
+        run([Program(name, one)])[name]
+        for name, one in (("before", files), ("after", {f.path: f.after for f in found.files}))
+    )
+    assert (before["error"], after["error"]) == ("", "")
+    assert before["result"] == after["result"]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "jax.tree.map(lambda *xs: np.asarray(xs), *steps)",
+        "jax.tree.map(lambda *xs: np.asarray([x[1] for x in xs]), *steps)",
+        "jax.tree.map(lambda *xs: np.asarray([x[0] for x in xs]), *steps, {k: np.ones(2) for k in steps[0]})",
+    ],
+)
+def test_leaves_that_are_read_whole_keep_their_axis(made: str) -> None:
+    (site,) = plan({"main.py": TOGETHER.replace("MADE", made)}, "likely").sites
+    assert str(site.outputs[1].layout) == "stacked"

@@ -92,6 +92,7 @@ def call(it: Interpreter, node: ast.Call, frame: Frame) -> Abstract:
         unfollowed_calls.note_named(it, node, frame.module)
         return trusting.apply(it, idiom, it.evaluate(idiom.operand, frame), node, frame)
     counted = trusting.by_named_count(it, lambda idioms: idioms.of_array(node, frame.module), node, frame)
+    counted = counted or trusting.by_rank(it, node, frame)
     if counted is not None:
         it.mark_loads(node.func)
         unfollowed_calls.note_named(it, node, frame.module)
@@ -395,6 +396,13 @@ def _bind_some(
     known |= {name: value for name, value in given.named.items() if name in by_name}
     for name, value in known.items():
         give(name, value)
+    if spec.vararg is not None and given.sure >= len(names) and given.star is not None and not given.named:
+        box = it.box("vararg", function.node, "star")
+        for value in given.positional[len(names) :]:
+            it.fill(box, value, why.node, why.module)
+        give(spec.vararg.arg, Seq(box))
+        _defaults(it, function, names, {*known}, give)
+        return
     hidden = [*given.positional[min(given.sure, len(names)) :], *(v for n, v in given.named.items() if n not in known)]
     for value in hidden:
         it.block(value, why)

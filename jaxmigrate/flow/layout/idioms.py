@@ -9,7 +9,7 @@ from jaxmigrate.flow.layout import identities, some_devices
 from jaxmigrate.flow.layout.functions import is_generator, only_parameter, single_return
 from jaxmigrate.flow.layout.given_devices import GivenDevices
 from jaxmigrate.flow.layout.named_counts import LEAST, NamedCounts
-from jaxmigrate.flow.layout.raw_keys import rank_of_keys
+from jaxmigrate.flow.layout.ranks import rank_of
 from jaxmigrate.flow.layout.shape_texts import (
     is_ellipsis,
     is_minus_one,
@@ -105,6 +105,7 @@ class Idioms:
     Where all maps of a program are given `some` devices, these count, and none that are all.
 
     `any_count` takes every number for theirs; `by_name` one that is called so, and `named` is the last such.
+    `by_rank` takes arrays for such as have as many dimensions as what is made of them needs: `ranked` is the last such.
     """
 
     def __init__(
@@ -114,9 +115,12 @@ class Idioms:
         *,
         any_count: bool = False,
         by_name: bool = False,
+        by_rank: bool = False,
         some: SomeDevices | None = None,
     ) -> None:
         self.some = some
+        self.by_rank = by_rank
+        self.ranked: tuple[ast.expr, int] | None = None
         self.any_count = any_count
         self.by_name = by_name
         self.named: ast.expr | None = None
@@ -238,7 +242,7 @@ class Idioms:
     def _call(self, node: ast.Call, module: Module) -> Idiom | None:
         name = self.external(node.func, module)
         node = by_position(node, name)
-        if name in STACKS and len(node.args) == 1 and all(map(_is_first_axis, node.keywords)):
+        if name in STACKS and _is_along_first(node):
             repeated, cut = self._repeated(node.args[0], module), self._cut(node.args[0], module)
             if cut is not None:
                 return Idiom("split", cut, "reshape")
@@ -297,10 +301,10 @@ class Idioms:
     def _repeated(self, node: ast.expr, module: Module) -> ast.expr | None:
         """The element of `[x] * n`, of `n * [x]` and of `[x for _ in range(n)]`."""
         match node:
-            case ast.BinOp(left=ast.List(elts=[element]), op=ast.Mult(), right=count) if self.is_count(count, module):
-                return element
-            case ast.BinOp(left=count, op=ast.Mult(), right=ast.List(elts=[element])) if self.is_count(count, module):
-                return element
+            case ast.BinOp(left=ast.List(elts=[element]) | ast.Tuple(elts=[element]), op=ast.Mult(), right=count):
+                return element if self.is_count(count, module) else None
+            case ast.BinOp(left=count, op=ast.Mult(), right=ast.List(elts=[element]) | ast.Tuple(elts=[element])):
+                return element if self.is_count(count, module) else None
             case ast.ListComp(
                 elt=ast.Name() as element, generators=[ast.comprehension(target=ast.Name(id=name)) as over]
             ) if element.id != name:
@@ -350,9 +354,14 @@ class Idioms:
                 ones and name.endswith(".tile") and not node.keywords and all(map(is_one, ones))
             ):
                 new = isinstance(array, ast.Subscript) and self.is_new_axis(array.slice, module)
-                key = array.value if new and isinstance(array, ast.Subscript) else array
-                of_keys = self.is_count(count, module) and rank_of_keys(key, module, self.resolver) == len(ones)
-                return Idiom("replicate", key, name) if of_keys else None
+                one = array.value if new and isinstance(array, ast.Subscript) else array
+                if not self.is_count(count, module):
+                    return None
+                rank = rank_of(one, module, self.resolver)
+                if rank is None and self.by_rank and (new or isinstance(one, ast.Name | ast.Call)):
+                    self.ranked = one, len(ones)
+                    return Idiom("replicate", one, name)
+                return Idiom("replicate", one, name) if rank == len(ones) else None
             case [
                 array,
                 ast.BinOp(left=ast.Tuple(elts=[count]) | ast.List(elts=[count]) as first, op=ast.Add(), right=rest),
@@ -403,6 +412,8 @@ class Idioms:
                 pass
             case ast.Tuple(elts=[count, *others, ast.Starred(value=rest)]):
                 pass
+            case ast.Tuple(elts=[count, *others]) if self.is_count(count, module) and not is_wider:
+                return self._to_sizes(array, others, module)
             case _:
                 return None
         called = isinstance(rest, ast.Call) and self.external(rest.func, module) in SHAPES and len(rest.args) == 1
@@ -411,6 +422,14 @@ class Idioms:
         if self.is_count(count, module) and whole and not (others and (is_wider or name.startswith("numpy."))):
             return Idiom("replicate", array, "wider" if others else name)
         return None
+
+    def _to_sizes(self, array: ast.expr, others: list[ast.expr], module: Module) -> Idiom | None:
+        """`broadcast_to(x, (n, 3))` of what has no axis for the devices: else `broadcast_to(x, (3,))` raises."""
+        rank = rank_of(array, module, self.resolver)
+        if rank is None and self.by_rank and isinstance(array, ast.Name | ast.Call):
+            self.ranked = array, len(others)
+            return Idiom("replicate", array, "wider")
+        return Idiom("replicate", array, "wider") if rank is not None and rank <= len(others) else None
 
     def _reshape(self, array: ast.expr, shape: ast.expr, module: Module) -> Idiom | None:
         match shape:
@@ -447,6 +466,12 @@ class Idioms:
         if not self.trust.likely or self.by_name or self.some is not None:
             return None
         return Idioms(self.resolver, self.trust, by_name=True)
+
+    def of_presumed_rank(self) -> Idioms | None:
+        """The same of arrays of which only a reader knows how many dimensions they have."""
+        if not self.trust.likely or self.by_name or self.some is not None:
+            return None
+        return Idioms(self.resolver, self.trust, by_rank=True)
 
     def of_any_count(self, node: ast.expr, module: Module) -> Idiom | None:
         """The same of one whose result is known to have a slice for each device, whatever its sizes are called."""
@@ -597,6 +622,21 @@ def _of_arrays(node: ast.expr, name: str) -> ast.expr:
         case ast.IfExp(test=ast.Attribute() as size, body=body, orelse=ast.Name(id=given)):
             return body if ast.unparse(size) in (f"{name}.shape", f"{name}.ndim") and given == name else node
     return node
+
+
+def _is_along_first(call: ast.Call) -> bool:
+    """Whether a call stacks what it is given along the first axis: `stack(xs)`, `stack(xs, 0)`, `stack(xs, axis=0)`."""
+    match call.args:
+        case [_]:
+            return all(map(_is_first_axis, call.keywords))
+        case [_, axis]:
+            return (
+                isinstance(call.func, ast.Attribute)
+                and call.func.attr == "stack"
+                and is_zero(axis)
+                and not call.keywords
+            )
+    return False
 
 
 def _is_first_axis(keyword: ast.keyword) -> bool:

@@ -341,7 +341,7 @@ def _iterator(it: Interpreter, value: Abstract, node: ast.expr, frame: Frame) ->
 def tree_map(it: Interpreter, given: Given, node: ast.expr, frame: Frame) -> Abstract | None:
     """`jax.tree.map(f, tree, ...)`: an idiom, or f run on a leaf."""
     if given.open or len(given.positional) < 2 or not isinstance(node, ast.Call):
-        return None
+        return _map_together(it, given, node, frame)
     function, *trees = given.positional
     unfollowed_calls.note_callee(it, node, function, "applies")
     alone = len(trees) == 1 and not given.named
@@ -383,6 +383,20 @@ def tree_map(it: Interpreter, given: Given, node: ast.expr, frame: Frame) -> Abs
     leaves = [_leaf(it, tree, node, frame) for tree in lent]
     result = it.call_value(function, given_of(leaves), node, frame)
     return _like(trees[0], _leafless(result))
+
+
+def _map_together(it: Interpreter, given: Given, node: ast.expr, frame: Frame) -> Abstract | None:
+    """`jax.tree.map(lambda *xs: ..., *trees)` of a list of trees: the function gets a leaf of each."""
+    match given.positional:
+        case (Func(items=items) as function, tree) if given.star == 1 and not given.named and len(items) == 1:
+            mapped = next(iter(items))
+        case _:
+            return None
+    if not isinstance(mapped, Function) or mapped.node.args.vararg is None or mapped.passed_names():
+        return None
+    leaf = _leaf(it, tree, node, frame)
+    result = it.call_value(function, replace(given, positional=(leaf,), sure=0, star=0, places={}), node, frame)
+    return _like(tree, _leafless(result))
 
 
 def _reduced(it: Interpreter, mapped: object, tree: Abstract, node: ast.expr, frame: Frame) -> Abstract | None:

@@ -31,6 +31,31 @@ def seems_one(it: Interpreter, value: Ref, operand: ast.expr, frame: Frame) -> b
     return True
 
 
+def seems_several(it: Interpreter, value: Ref, operand: ast.expr, frame: Frame) -> bool:
+    """Whether a reader takes a value that is indexed with a number for a tuple or list: its name starts as one.
+
+    All else that the name stands for is made of that, as in `carry, loss = step(carry, batch)`.
+    """
+    if value.is_array or not it.trust.likely or not isinstance(operand, ast.Name):
+        return False
+    made = it.resolver.bindings_at(operand, frame.module)
+    starts = [one for one in made if not one.path and isinstance(one.value, ast.Tuple | ast.List) and one.value.elts]
+    rest = [one.value for one in made if one not in starts]
+    if not starts or not all(_goes_round(one, operand.id) for one in rest):
+        return False
+    says = f"`{operand.id}` is a tuple or list of arrays, and not one array"
+    it.lean([value], Assumption("likely", "splits", "", says, frame.module, operand))
+    return True
+
+
+def _goes_round(value: ast.expr | None, name: str) -> bool:
+    """Whether a call gives what a name stands for from then on, and is given what it stands for until then."""
+    if not isinstance(value, ast.Call):
+        return False
+    given = (one.value if isinstance(one, ast.Starred) else one for one in value.args)
+    return any(isinstance(one, ast.Name) and one.id == name for one in given)
+
+
 def _is_set_to_several(it: Interpreter, operand: ast.expr, module: Module, depth: int = 0) -> bool:
     """Whether code sets an entry or attribute of that name to a tuple, a list or a dictionary."""
     match operand:

@@ -12,6 +12,7 @@ from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.idioms import CONSTANTS, LEADING, OF_ARRAY, PATTERN, REPLICATES, UNREPLICATE, Idiom, Kind
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import ENTRY, OBSERVED, PRESUMED, Frame, Op
+from jaxmigrate.flow.layout.one_array import seems_several
 from jaxmigrate.flow.layout.values import (
     NOTHING,
     OF_ARRAYS,
@@ -73,6 +74,10 @@ def item(it: Interpreter, owner: Ref, node: ast.Subscript, key: object, frame: F
     if isinstance(key, int) and parts is not None and -len(parts) <= key < len(parts):
         it.changed |= owner.group.flatten()
         return owner.part(parts[key])
+    if isinstance(key, int) and parts is None and seems_several(it, owner, node.value, frame):
+        indexes_others(it, node, frame)
+        it.changed |= owner.group.flatten()
+        return owner.part()
     if it.idioms.is_first(node.slice) and not _is_tree(shape):
         if owner.is_array or _is_scalar_here(it, node, frame):
             return first(it, owner, node, node.value, "index", frame)
@@ -287,7 +292,7 @@ def make(
         it.changed |= group.block(beside)
     written = form in ("reshape", "sizes", "product", "wider", LEADING, PATTERN) or "numpy." in form
     leaf = written or form in CONSTANTS or it.idioms.makes_array(operand, frame.module)
-    viewed = kind == "split" or form == "numpy.broadcast_to"
+    viewed = kind == "split" or form in ("numpy.broadcast_to", "wider")
     if viewed and is_written(it, operand, frame.module):
         it.operations.views[node] = group
     if form in ("tree", "each") and isinstance(value, Tup):

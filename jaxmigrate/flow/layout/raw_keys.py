@@ -38,6 +38,10 @@ def _is_raw(node: ast.expr, module: Module, resolver: Resolver, seen: set[ast.AS
             return isinstance(made, External) and made.name in MAKES
         case ast.Name():
             for binding in (bindings := resolver.bindings_at(node, module)):
+                if (over := _gone_through(binding.node, module)) is not None:  # `for key in split(key, 4)`
+                    if not _is_split_of_raw(resolver.assigned(over, module), module, resolver, seen):
+                        return False
+                    continue
                 if binding.value is None or len(binding.path) > 1:
                     return False
                 if binding.node in seen:
@@ -50,6 +54,14 @@ def _is_raw(node: ast.expr, module: Module, resolver: Resolver, seen: set[ast.AS
                     return False
             return bool(bindings)
     return False
+
+
+def _gone_through(target: ast.AST, module: Module) -> ast.expr | None:
+    """What a loop goes through that binds one name to each; None of any other binding."""
+    match module.table.parents.get(target):
+        case ast.For(target=bound, iter=over) | ast.comprehension(target=bound, iter=over):
+            return over if bound is target else None
+    return None
 
 
 def _is_split_of_raw(node: ast.expr, module: Module, resolver: Resolver, seen: set[ast.AST]) -> bool:

@@ -123,14 +123,14 @@ def as_taken(it: Interpreter, site: ast.expr, given: Given, node: ast.Call, fram
         return given
     taken = _taken(it, site, node, frame)
     before = len(given.positional) - (given.star is not None)
-    fits = taken is not None and set(given.named) <= {*taken.names[before:]}
+    fits = taken is not None and set(given.named) <= {*taken.behind(before)}
     if taken is None or not fits or (taken.optional and given.mapping is not None):
         if given.mapping is not None:
             _block_spread(it, given.mapping, node, frame)
         return given
     if given.mapping is not None:
-        return _by_name(it, given, taken.names[before:], node, frame)
-    count = len(taken.names) - before - len(given.named)
+        return _by_name(it, given, taken.behind(before), node, frame)
+    count = len(taken.names) - before - len({*given.named}.difference(taken.keywords))
     if given.star is None or count < 0:
         return given
     if taken.optional:
@@ -173,14 +173,19 @@ def gives_all(it: Interpreter, site: ast.expr, given: Given, node: ast.Call, fra
     if None not in said or not set(given.named) - said:
         return True
     taken = _taken(it, site, node, frame)
-    return taken is not None and not taken.optional and set(given.named) <= {*taken.names[len(given.positional) :]}
+    return taken is not None and not taken.optional and set(given.named) <= {*taken.behind(len(given.positional))}
 
 
 class _Taken(NamedTuple):
-    """The parameters that a mapped function needs, and whether it takes others as well."""
+    """The parameters that a mapped function needs, also those by keyword alone, and whether it takes others as well."""
 
     names: list[str]
+    keywords: list[str]
     optional: bool
+
+    def behind(self, count: int) -> list[str]:
+        """Those that a call needs behind so many by position."""
+        return [*self.names[count:], *self.keywords]
 
 
 def _taken(it: Interpreter, site: ast.expr, node: ast.Call, frame: Frame) -> _Taken | None:
@@ -195,10 +200,12 @@ def _taken(it: Interpreter, site: ast.expr, node: ast.Call, frame: Frame) -> _Ta
     if any(decorator is not site for decorator in getattr(function.node, "decorator_list", ())):
         return None
     spec, names = function.node.args, function.passed_names()
-    if spec.posonlyargs or spec.vararg or spec.kwarg or any(default is None for default in spec.kw_defaults):
+    if spec.posonlyargs or spec.vararg or spec.kwarg:
         return None
     needed = names[: len(names) - len(spec.defaults)]
     first = next((i for i, name in enumerate(needed) if name in bound), len(needed))
     if {*needed[first:]} - bound:
         return None
-    return _Taken(needed[:first], bool(spec.defaults or spec.kwonlyargs))
+    pairs = zip(spec.kwonlyargs, spec.kw_defaults, strict=True)
+    keywords = [one.arg for one, default in pairs if default is None and one.arg not in bound]
+    return _Taken(needed[:first], keywords, bool(spec.defaults) or any(one is not None for one in spec.kw_defaults))

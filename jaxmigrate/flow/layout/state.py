@@ -43,6 +43,7 @@ from jaxmigrate.flow.layout.values import (
     boxes_in,
     groups_in,
     has_own_order,
+    is_empty,
     is_tracked,
     leaves_plain,
     numpys_in,
@@ -469,10 +470,15 @@ def _items(value: Func | Obj) -> frozenset[Item]:
     return value.items if isinstance(value, Func) else frozenset({value})
 
 
-def _shape_of(one: Abstract, other: Abstract) -> AbstractValue:
-    """What is known of a container and a tree of arrays in one place: how many parts both have."""
+def _shape_of(one: Abstract, other: Abstract) -> AbstractValue | None:
+    """What is known of a container and a tree of arrays in one place: how many parts both have.
+
+    One that nothing has been put into says nothing of what stands in its place.
+    """
     for tup, tree in ((one, other), (other, one)):
         match tup, tree:
+            case _, Ref(shape=shape) if is_empty(tup):
+                return shape
             case Tup(parts=parts, names=()), Ref(shape=AbstractValue(parts=(*known,))) if len(parts) == len(known):
                 return AbstractValue(parts=(AbstractValue(),) * len(parts))
     return CONTAINER

@@ -56,6 +56,17 @@ def by_named_count(
     return found, Assumption("likely", kind, "", says, frame.module, node)
 
 
+def by_rank(it: Interpreter, node: ast.Call, frame: Frame) -> tuple[Idiom, Assumption] | None:
+    """The idiom of an expression on an array of which nothing says how many dimensions it has, and what it leans on."""
+    idioms = it.idioms.of_presumed_rank()
+    found = idioms.of_array(node, frame.module) if idioms is not None else None
+    if idioms is None or found is None or idioms.ranked is None:
+        return None
+    array, rank = idioms.ranked
+    says = f"`{ast.unparse(array)}` has {rank} dimension{'s' * (rank != 1)}, and none for the devices"
+    return found, Assumption("likely", "replicates", "", says, frame.module, node)
+
+
 def given_to(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame) -> Given:
     """What a function outside the project gets, lent to it where it may be taken to only read."""
     if not it.trust or not any(map(is_tracked, given.everything())):
