@@ -19,7 +19,7 @@ from jaxmigrate.flow.layout.raw_keys import rank_of_keys
 from jaxmigrate.flow.layout.shape_texts import pattern_sides, shape_given
 from jaxmigrate.flow.layout.some_devices import SomeDevices
 from jaxmigrate.flow.layout.values import Numpys
-from jaxmigrate.migrate import placing, size_texts
+from jaxmigrate.migrate import placing, size_texts, taken_apart
 from jaxmigrate.migrate.axis_names import AxisNames
 from jaxmigrate.migrate.keys import key_fields
 from jaxmigrate.migrate.names import FileNames
@@ -402,6 +402,11 @@ class ArrayWriter:
                 yield Replace(op.node, code("$at[...]", at=op.operand))
             case "size":
                 over_all = self.program.processes and not self.program.own_devices
+                whole = taken_apart.joins(op.node, self.module) if choice.layout == "split" and not over_all else None
+                if whole is not None:
+                    yield DropStatement(whole.statement)
+                    yield Replace(whole.call, code("$x", x=whole.array))
+                    return
                 yield size_texts.said(choice, self._jax, self._count(), over_all=over_all)
             case "identity":
                 yield self._put(op)
@@ -571,12 +576,29 @@ class ArrayWriter:
             return f"{self.names.of('jax.numpy')}.asarray(", ")"
         if op.form.startswith("numpy.") and owner:
             return f"{owner}.asarray(", ")"
+        if self._counts(op.operand):
+            return f"{self.names.of('numpy')}.asarray(", ")"
         return f"{self.names.of('jax.numpy')}.array([", "])[0]"
+
+    def _counts(self, node: ast.expr) -> bool:
+        """Whether a name stands for a number of Python's that the program says and counts on."""
+        scope = self.module.table.scope_of.get(node)
+        holder = scope.lookup(node.id) if isinstance(node, ast.Name) and scope is not None else None
+        bindings = holder.bindings[node.id] if isinstance(node, ast.Name) and holder is not None else []
+        made = [self.module.table.statement_of(one.node) for one in bindings]
+        values = [one.value for one in made if isinstance(one, ast.Assign | ast.AugAssign)]
+        return len(values) == len(made) > 0 and all(
+            isinstance(one, ast.Constant) and type(one.value) in (int, float) for one in values
+        )
 
     def _sized(self, choice: OpChoice) -> Iterator[Operation]:
         """`x.reshape(n, b, ...)` and `x.reshape((n, -1) + sizes)`: the first two sizes become one."""
         op = choice.op
         assert isinstance(op.node, ast.Call)
+        if (apart := taken_apart.splits(op.node, op.operand, self.module)) is not None:
+            yield DropStatement(apart.statement)
+            yield Replace(op.node, self._code(self.placed("$x", "$P($axis)", choice.axis), x=op.operand))
+            return
         method = op.operand is not op.node.args[0]
         sizes = op.node.args if method else op.node.args[1:]
         shape = sizes[0] if len(sizes) == 1 else None
