@@ -8,6 +8,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
+from jaxmigrate.flow.host_draws import WORDS, draws_numbers
 from jaxmigrate.flow.operations import Operation, operations, same_sequence, within_map
 from jaxmigrate.flow.own_data import own_data, reads_own_data
 from jaxmigrate.flow.process_guards import guards_of, is_guard
@@ -79,8 +80,8 @@ def process_branches(module: Module, resolver: Resolver) -> Iterator[ProcessBran
     guards = _guards(resolver)
     words = ("process_index", "host_id", *_helpers(resolver), *guards, *own_data(module, resolver))
     timers = _timers(resolver)
-    if any(word in module.text for word in (*CLOCKS, *HANDLERS, *timers)) and _has_several(resolver):
-        words = (*words, *CLOCKS, *HANDLERS, *timers)
+    if any(word in module.text for word in (*CLOCKS, *HANDLERS, *WORDS, *timers)) and _has_several(resolver):
+        words = (*words, *CLOCKS, *HANDLERS, *WORDS, *timers)
     if not any(word in module.text for word in words):
         return
     statements = _statements(module.tree)
@@ -361,6 +362,8 @@ def differs(test: ast.expr, module: Module, resolver: Resolver) -> bool:
     if any(_reads_own_file(call, module, resolver) for call in calls) or _reads_clock(test, module, resolver):
         return True
     if reads_own_data(test, module, resolver):
+        return True
+    if _has_several(resolver) and draws_numbers(test, module, resolver):
         return True
     names = [n for n in walk(test) if isinstance(n, ast.Name | ast.Attribute)]
     return any(_is_index_call(resolver.value(n, module)) or _from_index(n, module, resolver) for n in names)

@@ -18,7 +18,7 @@ from jaxmigrate.flow.specs import varies
 from jaxmigrate.flow.variance import AbstractValue, Level, Reading
 from jaxmigrate.flow.variance.lattice import DATA, GATHERED, MEAN, UNREDUCED, mapped
 from jaxmigrate.flow.variance.lattice import replace as replace_var
-from jaxmigrate.program.collectives import SHARD_MAPS, VMAP
+from jaxmigrate.program.collectives import PMAPS, SHARD_MAPS, VMAP
 from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.values import Application
@@ -57,6 +57,39 @@ def check(facts: Facts) -> Iterator[Finding]:
 
     yield from facts.along_axes(CODE, find, unmapped=True)
     yield from _never_reduced(facts, unbound)
+    yield from _without_axis(facts)
+
+
+def _without_axis(facts: Facts) -> Iterator[Finding]:
+    """Updates in a pmap without an axis name, of what starts equal everywhere and of which one device's is kept."""
+    for found, reading in facts.readings:
+        named = found.axes or found.within is not None or found.keyword("axis_name", 1) is not None
+        if named or found.name not in PMAPS or not reading.updates or not (reading.returned.updated or reading.changed):
+            continue
+        reading, equal = facts.confirmed(found, reading), facts.replicated(found)
+        if not reading.updates or not equal or len(equal) == len(found.parameters()) or trains_own_models(found, facts):
+            continue
+        kept = any(_keeps_one(*call, reading.returned, facts) for call in facts.calls_of(found))
+        if found.application.module.is_test or not kept:
+            continue
+        for module, node in reading.updates[:1]:
+            message = (
+                "gradients are applied without a reduction: the pmap has no axis_name, and one device's parameters are "
+                "kept; give it one, and write jax.lax.pmean over it"
+            )
+            yield from facts.finding(module, node, CODE, message)
+
+
+def _keeps_one(call: ast.Call, module: Module, returned: AbstractValue, facts: Facts) -> bool:
+    """Whether of what unreduced gradients have changed, as a call gave it back, one device's is read."""
+    for one in facts.taken_of(call, module):
+        value = returned
+        for key in one.path:
+            known = isinstance(key, int) and value.parts is not None and -len(value.parts) <= key < len(value.parts)
+            value = value.parts[key] if known and isinstance(key, int) and value.parts is not None else value
+        if value.updated and not (value.parts is not None and any(not part.updated for part in value.parts)):
+            return True
+    return False
 
 
 def _never_reduced(facts: Facts, unbound: frozenset[ast.AST]) -> Iterator[Finding]:
