@@ -57,14 +57,16 @@ def check(facts: Facts) -> Iterator[Finding]:
 
     yield from facts.along_axes(CODE, find, unmapped=True)
     yield from _never_reduced(facts, unbound)
-    yield from _without_axis(facts)
+    yield from _without_axis(facts, unbound)
 
 
-def _without_axis(facts: Facts) -> Iterator[Finding]:
+def _without_axis(facts: Facts, unbound: frozenset[ast.AST]) -> Iterator[Finding]:
     """Updates in a pmap without an axis name, of what starts equal everywhere and of which one device's is kept."""
     for found, reading in facts.readings:
         named = found.axes or found.within is not None or found.keyword("axis_name", 1) is not None
-        if named or found.name not in PMAPS or not reading.updates or not (reading.returned.updated or reading.changed):
+        if named or found.application.node in unbound:
+            continue
+        if found.name not in PMAPS or not reading.updates or not (reading.returned.updated or reading.changed):
             continue
         reading, equal = facts.confirmed(found, reading), facts.replicated(found)
         if not reading.updates or not equal or len(equal) == len(found.parameters()) or trains_own_models(found, facts):
