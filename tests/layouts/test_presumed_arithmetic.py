@@ -257,3 +257,67 @@ def test_what_is_rounded_runs_to_the_same_numbers_here() -> None:
     assert (before["error"], after["error"]) == ("", "")
     one, other = ([float(number) for _, number in run["result"][1:]] for run in (before, after))  # type: ignore[index]
     assert one == pytest.approx(other, rel=1e-6)
+
+
+RUNNING = (
+    HEAD
+    + """\
+X = np.sin(np.arange(48, dtype=np.float32)).reshape(16, 3)
+
+
+def step(w, x):
+    loss, grad = jax.value_and_grad(lambda w: jnp.mean((x @ w) ** 2))(w)
+    return w - 0.1 * jax.lax.pmean(grad, "i"), jax.lax.pmean(loss, "i")
+
+
+p_step = jax.pmap(step, axis_name="i")
+w = jax_utils.replicate(jnp.ones(3))
+total, count = 0.0, 0
+for i, x in enumerate([X, X + 1]):
+    w, loss = p_step(w, shard(x))
+    total += loss
+    count += 1
+LATER
+RESULT = np.asarray(total / DIVISOR).ravel().tolist()[-1:]
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("later", "divisor"),
+    [
+        ("", "count"),
+        ("", "(i + 1)"),
+        ("", "max(count, 1)"),
+        ("count = len(X) // 8", "count"),
+        ("total, count = total * 2, count * X.shape[0]", "count"),
+    ],
+)
+def test_a_running_sum_over_a_count(later: str, divisor: str) -> None:
+    files = {
+        "main.py": RUNNING.replace("LATER", later).replace(
+            "total / DIVISOR", f"jax_utils.unreplicate(total / {divisor})"
+        )
+    }
+    found = plan(files)
+    assert layouts(found)[1] == ["replicated", "replicated"]
+    before, after = both("running", files, found)
+    assert (before["error"], after["error"]) == ("", "")
+    assert before["result"] == after["result"]
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        "count += np.arange(8)",
+        "count = jnp.arange(8)[:, None]",
+        "[count] = [np.arange(8)]",
+        "for count in np.arange(8): pass",
+        "def bump():\n    global count\n    count = np.arange(8) + 1\nbump()",
+        "import sys\nsys.modules[__name__].count = np.arange(8)",
+        "with open(__file__) as count: pass\ncount = np.arange(8)",
+    ],
+)
+def test_a_count_that_may_be_an_array_is_no_number(later: str) -> None:
+    files = {"main.py": RUNNING.replace("LATER", later).replace("DIVISOR", "count")}
+    assert layouts(plan(files))[1][-1] == "stacked"

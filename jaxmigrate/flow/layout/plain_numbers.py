@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from jaxmigrate.flow.layout import class_index
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame
 from jaxmigrate.flow.layout.named_counts import OPTIONS
@@ -15,26 +16,72 @@ from jaxmigrate.flow.layout.values import Ref
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
+from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import Constant, External
 
 NUMBERS = named("gives-number")
-RANGE = External("builtins.range")
+EXTREMES = frozenset({"builtins.max", "builtins.min"})
+RANGE, ENUMERATE = External("builtins.range"), External("builtins.enumerate")
 ANNOTATED = frozenset({"float", "int"})
 
 
-def is_number(it: Interpreter, node: ast.expr, module: Module) -> bool:
-    """Whether an expression is certainly one number of Python's."""
+def is_number(it: Interpreter, node: ast.expr, module: Module, above: frozenset[object] = frozenset()) -> bool:
+    """Whether an expression is certainly one number of Python's; `above` are the variables that are asked already."""
     match node:
         case ast.UnaryOp(operand=operand):
-            return is_number(it, operand, module)
+            return is_number(it, operand, module, above)
         case ast.BinOp(left=left, right=right):
-            return is_number(it, left, module) and is_number(it, right, module)
-        case ast.Call(func=func):
+            return is_number(it, left, module, above) and is_number(it, right, module, above)
+        case ast.Call(func=func, args=args, keywords=keywords):
             value = it.resolver.value(func, module)
-            return isinstance(value, External) and value.name in NUMBERS
+            given = bool(args) and not keywords and all(is_number(it, one, module, above) for one in args)
+            return isinstance(value, External) and (value.name in NUMBERS or (value.name in EXTREMES and given))
+        case ast.Subscript(value=ast.Attribute(attr="shape"), slice=ast.Constant(value=int())):
+            return not class_index.is_property(it, "shape") and not class_index.is_assigned(it, "shape")
+        case ast.Name() if _holds_numbers(it, node, module, above):
+            return True
     found = it.resolver.value(node, module)
     return isinstance(found, Constant) and isinstance(found.value, int | float)
+
+
+def _holds_numbers(it: Interpreter, name: ast.Name, module: Module, above: frozenset[object]) -> bool:
+    """Whether a variable of a function or file is a number whenever it is read: `count = 0`, and `count += 1` later."""
+    scope = module.table.scope_of.get(name)
+    holder = scope.lookup(name.id) if scope is not None else None
+    if holder is None or holder.kind not in ("function", "module"):
+        return False
+    variable = ("variable", holder.node, name.id)
+    if variable in above:
+        return True
+    if variable in it.scope.rebound or (holder.kind == "module" and name.id in it.scope.of_modules):
+        return False
+    bindings = holder.bindings[name.id]
+    return bool(bindings) and all(_gives_number(it, one, module, above | {variable}) for one in bindings)
+
+
+def _gives_number(it: Interpreter, binding: Binding, module: Module, above: frozenset[object]) -> bool:
+    """Whether a variable gets a number from a place that binds it."""
+    if binding.kind != "assign":
+        return binding.kind == "other" and _counts_in(it, binding.node, module, above)
+    value = binding.value
+    for index in binding.path:
+        parts = value.elts if isinstance(value, ast.Tuple | ast.List) else []
+        value = parts[index] if isinstance(index, int) and index < len(parts) else None
+    return value is not None and not isinstance(value, ast.Starred) and is_number(it, value, module, above)
+
+
+def _counts_in(it: Interpreter, target: ast.AST, module: Module, above: frozenset[object]) -> bool:
+    """Whether a name is what `count += 1` adds to, or what a loop over a range or by `enumerate` counts in."""
+    parent = module.table.parents.get(target)
+    match parent, module.table.parents.get(parent) if parent is not None else None:
+        case ast.AugAssign(value=value), _:
+            return is_number(it, value, module, above)
+        case ast.For(iter=ast.Call(func=func)), _:
+            return it.resolver.value(func, module) == RANGE
+        case ast.Tuple(elts=[first, _]), ast.For(iter=ast.Call(func=func)):
+            return first is target and it.resolver.value(func, module) == ENUMERATE
+    return False
 
 
 def seem_numbers(it: Interpreter, operands: Sequence[ast.expr], refs: Sequence[Ref], frame: Frame) -> bool:

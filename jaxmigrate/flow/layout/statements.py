@@ -29,7 +29,20 @@ from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Env, Frame
 from jaxmigrate.flow.layout.shape_texts import is_zero
-from jaxmigrate.flow.layout.values import NONE, NOTHING, PLAIN, Abstract, Func, Nothing, Numpys, Ref, Seq, func, same
+from jaxmigrate.flow.layout.values import (
+    NONE,
+    NOTHING,
+    NUMBER,
+    PLAIN,
+    Abstract,
+    Func,
+    Nothing,
+    Numpys,
+    Ref,
+    Seq,
+    func,
+    same,
+)
 from jaxmigrate.flow.map_prefilter import MAPS
 from jaxmigrate.program.library import named, starting
 from jaxmigrate.program.syntax import last_name
@@ -207,8 +220,8 @@ def _augmented(it: Interpreter, node: ast.AugAssign, frame: Frame) -> None:
 def _computed_in_place(
     it: Interpreter, node: ast.AugAssign, before: Abstract, value: Abstract, frame: Frame
 ) -> Abstract | None:
-    """The new array that `x *= 2` makes of one of JAX's; NumPy changes the array itself, whoever else has it."""
-    if not isinstance(before, Ref) or before.numpys is not Numpys.NO:
+    """The new array that `x *= 2` makes of a number, or of an array of JAX's; NumPy changes its array in place."""
+    if before != NUMBER and not (isinstance(before, Ref) and before.numpys is Numpys.NO):
         return None
     if not isinstance(node.op, host_arithmetic.OPERATORS):
         return None
