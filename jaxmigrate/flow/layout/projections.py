@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from jaxmigrate.flow.conditions import REFLECTING
-from jaxmigrate.flow.layout import implicit_methods, operations
+from jaxmigrate.flow.layout import implicit_methods, operations, several_results
 from jaxmigrate.flow.layout.causes import NOT_ONE, Stacked
 from jaxmigrate.flow.layout.implicit_methods import ITEM
 from jaxmigrate.flow.layout.interpreter import Interpreter
@@ -120,7 +120,8 @@ def item(it: Interpreter, owner: Abstract, node: ast.Subscript, frame: Frame, te
                 result = it.join(result, value, node, frame.module)
             return held(it, box, result, node, frame)
         case Ref():
-            return operations.item(it, owner, node, key, frame)
+            several = several_results.one_of_several(it, owner, node, key, frame)
+            return several if several is not None else operations.item(it, owner, node, key, frame)
         case Obj() if (found := implicit_methods.call(it, owner, ITEM, (PLAIN,), node, frame)) is not None:
             return found
         case Obj() | Func():
