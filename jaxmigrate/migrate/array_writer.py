@@ -595,12 +595,13 @@ class ArrayWriter:
         """`x.reshape(n, b, ...)` and `x.reshape((n, -1) + sizes)`: the first two sizes become one."""
         op = choice.op
         assert isinstance(op.node, ast.Call)
-        if (apart := taken_apart.splits(op.node, op.operand, self.module)) is not None:
-            yield DropStatement(apart.statement)
-            yield Replace(op.node, self._code(self.placed("$x", "$P($axis)", choice.axis), x=op.operand))
-            return
         method = op.operand is not op.node.args[0]
         sizes = op.node.args if method else op.node.args[1:]
+        apart = taken_apart.splits(op.node, op.operand, self.module)
+        if apart is not None or taken_apart.are_of(sizes, Idioms(self.resolver).copied(op.operand, self.module)):
+            yield from [DropStatement(apart.statement)] if apart is not None else []
+            yield Replace(op.node, self._code(self.placed("$x", "$P($axis)", choice.axis), x=op.operand))
+            return
         shape = sizes[0] if len(sizes) == 1 else None
         before = shape.left if isinstance(shape, ast.BinOp) else None
         whole = before or shape

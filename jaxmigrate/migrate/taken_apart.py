@@ -6,8 +6,10 @@ Of a global array, whose first two sizes are one, the reshape gives the array it
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from jaxmigrate.flow.layout.shape_texts import shape_from
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.scopes import FunctionNode
 
@@ -34,6 +36,20 @@ def splits(call: ast.Call, operand: ast.expr, module: Module) -> TakenApart | No
         ) if (rows, rest) == (n, s) and ast.dump(count) == ast.dump(by):
             return found
     return None
+
+
+def are_of(sizes: Sequence[ast.expr], array: ast.expr | None) -> bool:
+    """Whether the sizes of a reshape are two and `*x.shape[1:]`, of an array that is a copy of x."""
+    shape = sizes[0] if len(sizes) == 1 else None
+    if isinstance(shape, ast.BinOp) and isinstance(shape.op, ast.Add) and isinstance(shape.left, ast.Tuple | ast.List):
+        leading, rest = shape.left.elts, shape.right
+    else:
+        elements = shape.elts if isinstance(shape, ast.Tuple | ast.List) else [*sizes]
+        last = elements[-1] if elements else None
+        if not isinstance(last, ast.Starred):
+            return False
+        leading, rest = elements[:-1], last.value
+    return array is not None and len(leading) == 2 and shape_from(rest, array) == 1
 
 
 def joins(shape: ast.expr, module: Module) -> TakenApart | None:

@@ -29,6 +29,14 @@ def shard_rest(x):
     return np.reshape(x, (jax.local_device_count(), n // jax.local_device_count(), *s))
 
 
+def shard_copy(x):
+    return jnp.array(x).reshape(num_devices, -1, *x.shape[1:])
+
+
+def shard_tuple(x):
+    return np.reshape(np.asarray(x), (num_devices, -1) + x.shape[1:])
+
+
 def unshard(x):
     d, b, *s = x.shape
     return x.reshape((d * b, *s))
@@ -51,6 +59,8 @@ count_repl = jnp.array([count] * jax.local_device_count())
 for _ in range(2):
     w, scaled, sums = p_step(w, shard(BATCH), count_repl)
     w, more, sums = p_step(w, shard_rest(BATCH), count_repl)
+    w, more, sums = p_step(w, shard_copy(BATCH), count_repl)
+    w, more, sums = p_step(w, shard_tuple(BATCH), count_repl)
     count += 2
     count_repl = jnp.array([count] * jax.local_device_count())
 RESULT = [np.asarray(one).tolist() for one in (w[0], unshard(scaled), unshard_rest(more), sums)]
@@ -66,6 +76,8 @@ def test_what_gives_the_global_array_itself_goes() -> None:
         *("replicated", "split", "stacked"),
     ]
     assert 'def shard(x):\n    return to_mesh(x, P("i"))\n' in after
+    assert 'return to_mesh(jnp.array(x), P("i"))\n' in after
+    assert 'return to_mesh(np.asarray(x), P("i"))\n' in after
     assert "def unshard(x):\n    return x\n" in after
     assert after.count("x.shape") == 3  # another statement reads the sizes
     assert after.count("to_mesh(np.asarray(count), P())") == 2

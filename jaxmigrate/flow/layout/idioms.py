@@ -60,6 +60,7 @@ TILES = named("tiles")
 PUTS_SLICES = the("puts-slices")
 OF_ARRAY = "array"  # the form of what is said of the slices of one array, and not of a tree
 COUNTINGS = named("counting")
+COPIES = frozenset(f"{home}.{name}" for home in ("jax.numpy", "numpy") for name in ("array", "asarray"))
 CONSTANTS = named("constant")  # arrays of one value
 BROADCASTS = named("broadcasts")
 LEADINGS = named("leads")
@@ -197,6 +198,13 @@ class Idioms:
             return self.makes_array(node.left, module) or self.makes_array(node.right, module)
         values = self.resolver.values(node, module)
         return bool(values) and all(isinstance(v, Application) and _is_creation(v.callee) for v in values)
+
+    def copied(self, node: ast.expr, module: Module) -> ast.expr | None:
+        """x of `jnp.array(x)`, which has its shape."""
+        match node:
+            case ast.Call(args=[ast.Name() as given], keywords=named) if all(one.arg == "dtype" for one in named):
+                return given if self.external(node.func, module) in COPIES else None
+        return None
 
     def makes_strong(self, node: ast.expr, module: Module) -> bool:
         """Whether an expression certainly gives one array whose dtype is not weak."""
