@@ -99,34 +99,56 @@ class RunsAgain:
         return maker is not None and _is_below(maker, loop, self.module.table)
 
     def _maker(self, site: ast.expr, mapped: ast.expr) -> ast.stmt | None:
-        """The statement that always makes the function which a map has; None where it may be one that was there."""
-        table, holder = self.module.table, self._holder(mapped)
+        """The statement that always makes the function which a map has, or the object that has it.
+
+        None where it may be one that was there.
+        """
+        table, made = self.module.table, self._made(site, mapped)
+        if made is None:
+            return None
+        around, nodes = made
+        node: ast.AST | None = table.statement_of(site)
+        while node is not None and node is not around:
+            if isinstance(node, ast.stmt):
+                for above in reversed([one for one in table.block_of(node) if one.lineno < node.lineno]):
+                    if _always_has(above, nodes):
+                        return above
+            node = table.parents.get(node)
+        return None
+
+    def _made(self, site: ast.expr, mapped: ast.expr) -> tuple[ast.AST, list[ast.stmt]] | None:
+        """What holds a name, or runs where an attribute is set, and the statements that do so, if all make it anew."""
+        table = self.module.table
+        if isinstance(mapped, ast.Attribute):
+            own = _own_attribute(mapped)
+            function = table.function_of(site)
+            if own is None or not isinstance(function, ast.FunctionDef):
+                return None
+            sets = [one for one in ast.walk(function) if isinstance(one, ast.Assign) and _sets(one, own)]
+            fresh = [one for one in sets if self._gives_fresh(one.value)]
+            return (function, [*fresh]) if len(fresh) == len(sets) else None
+        holder = self._holder(mapped)
         if not isinstance(mapped, ast.Name) or holder is None:
             return None
         made = [one for one in holder.bindings[mapped.id] if one.value is not site]
         makers = [table.statement_of(one.node) for one in made if self._is_fresh(one)]
         nodes = [one for one in makers if one is not None]
-        node: ast.AST | None = table.statement_of(site) if len(nodes) == len(made) else None
-        while node is not None and node is not holder.node:
-            if isinstance(node, ast.stmt):
-                for above in reversed([one for one in table.block_of(node) if one.lineno < node.lineno]):
-                    if _always_has(above, nodes):
-                        return above
-                    if any(_is_below(one, above, table) for one in nodes):
-                        return None
-            node = table.parents.get(node)
-        return None
+        return (holder.node, nodes) if len(nodes) == len(made) else None
 
     def _is_fresh(self, binding: Binding) -> bool:
         """Whether what a name is bound to is another function each time."""
         if isinstance(binding.node, ast.FunctionDef):
             return not binding.node.decorator_list
-        if isinstance(binding.value, ast.Call):
-            made = self.resolver.value(binding.value.func, self.module)
+        return binding.value is not None and self._gives_fresh(binding.value)
+
+    def _gives_fresh(self, value: ast.expr) -> bool:
+        """Whether an expression gives another function, or another object with one, each time."""
+        if isinstance(value, ast.Call):
+            made = self.resolver.value(value.func, self.module)
             if isinstance(made, External):
                 return not made.name.startswith("builtins.")
             return isinstance(made, Function) and _gives_new(made)
-        return isinstance(binding.value, ast.Lambda)
+        return isinstance(value, ast.Lambda)
 
     def _holder(self, name: ast.expr) -> Scope | None:
         """The scope that binds a name."""
@@ -204,6 +226,8 @@ class RunsAgain:
 
     def _lifetime(self, site: ast.expr, mapped: ast.expr) -> ast.AST | None:
         """The function that makes what is mapped, or the object that has it, anew at each of its calls."""
+        if isinstance(mapped, ast.Attribute) and self._maker(site, mapped) is not None:
+            return self.module.table.function_of(site)
         owner = mapped
         while isinstance(owner, ast.Attribute):
             owner = owner.value
@@ -289,6 +313,25 @@ def _gives_new(function: Function) -> bool:
         if not made and not isinstance(one, FRESH):
             return False
     return bool(given)
+
+
+def _own_attribute(mapped: ast.Attribute) -> ast.Attribute | None:
+    """`self.optimizer` of `self.optimizer.init`."""
+    while isinstance(mapped.value, ast.Attribute):
+        mapped = mapped.value
+    return mapped if isinstance(mapped.value, ast.Name) else None
+
+
+def _sets(statement: ast.Assign, attribute: ast.Attribute) -> bool:
+    owner = attribute.value
+    return isinstance(owner, ast.Name) and any(
+        isinstance(one, ast.Attribute)
+        and one.attr == attribute.attr
+        and isinstance(one.value, ast.Name)
+        and one.value.id == owner.id
+        for target in statement.targets
+        for one in ast.walk(target)
+    )
 
 
 def _always_has(statement: ast.stmt, wanted: Collection[ast.stmt]) -> bool:

@@ -219,6 +219,52 @@ def evaluate(x):
 """
 
 
+MADE_THERE = """import optax
+
+
+class Trainer:
+    def __init__(self, name):
+        self.name = name
+        self.optimizer = MADE_FIRST
+
+    def run(self, params):
+        CHOICE
+        if self.name:
+            self.optimizer = optax.chain(optax.clip(1.0), self.optimizer)
+        init = jax.pmap(self.optimizer.init)
+        return init(params)
+
+
+def evaluate(x):
+    return Trainer("a").run(x)
+"""
+
+
+EITHER = """if self.name:
+            self.optimizer = optax.sgd(0.1)
+        else:
+            self.optimizer = optax.adam(0.1)"""
+
+
+@pytest.mark.parametrize(
+    ("choice", "is_kept"),
+    [
+        ("self.optimizer = optax.sgd(0.1)", False),
+        (EITHER, False),
+        ("if self.name:\n            self.optimizer = optax.sgd(0.1)", True),
+        ("self.optimizer = self.first", True),
+        ("pass", True),
+    ],
+)
+def test_what_an_object_gets_above_its_map_is_another_each_time(choice: str, *, is_kept: bool) -> None:
+    text = MADE_THERE.replace("CHOICE", choice).replace("MADE_FIRST", "optax.sgd(0.1)")
+    text = (
+        text.replace('return Trainer("a").run(x)', "return [TRAINER.run(x) for _ in range(2)]")
+        + "\n\nTRAINER = Trainer('a')\n"
+    )
+    assert ("lru_cache" in shown(text)) is is_kept
+
+
 def test_functions_of_one_name_are_not_one_function() -> None:
     assert "lru_cache" not in shown(NAMESAKES)
 
