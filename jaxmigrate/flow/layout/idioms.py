@@ -63,6 +63,7 @@ COUNTINGS = named("counting")
 COPIES = frozenset(f"{home}.{name}" for home in ("jax.numpy", "numpy") for name in ("array", "asarray"))
 CONSTANTS = named("constant")  # arrays of one value
 BROADCASTS = named("broadcasts")
+CONVERTS = named("array-of")
 LEADINGS = named("leads")
 SHAPES = named("shape-of")
 ARRAYS = frozenset(
@@ -425,11 +426,18 @@ class Idioms:
             case _:
                 return None
         called = isinstance(rest, ast.Call) and self.external(rest.func, module) in SHAPES and len(rest.args) == 1
-        of = rest.args[0] if isinstance(rest, ast.Call) and called else rest
-        whole = same(of, array if called else ast.Attribute(value=array, attr="shape", ctx=ast.Load()))
+        of = rest.args[0] if isinstance(rest, ast.Call) and called else None
+        of = rest.value if isinstance(rest, ast.Attribute) and rest.attr == "shape" else of
+        whole = of is not None and same(self._converted(of, module), self._converted(array, module))
         if self.is_count(count, module) and whole and not (others and (is_wider or name.startswith("numpy."))):
             return Idiom("replicate", array, "wider" if others else name)
         return None
+
+    def _converted(self, node: ast.expr, module: Module) -> ast.expr:
+        """What an array of the same shape is made of: `x` of `jnp.asarray(x)`."""
+        while isinstance(node, ast.Call) and len(node.args) == 1 and self.external(node.func, module) in CONVERTS:
+            node = node.args[0]
+        return node
 
     def _to_sizes(self, array: ast.expr, others: list[ast.expr], module: Module) -> Idiom | None:
         """`broadcast_to(x, (n, 3))` of what has no axis for the devices: else `broadcast_to(x, (3,))` raises."""

@@ -13,6 +13,7 @@ from jaxmigrate.flow.layout import (
     host_arithmetic,
     host_optimizers,
     implicit_methods,
+    known_keys,
     module_variables,
     numpys,
     operations,
@@ -179,6 +180,9 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
         return host_optimizers.applied(it, values, node, frame)
     if (made := host_arithmetic.function(it, name, given, node, frame)) is not None:
         return made
+    if name == "builtins.getattr" and len(values) == 2 and isinstance(values[0], Obj):
+        text = known_keys.text_of(values[1])
+        return attributes.of_object(it, values[0].cls, text, node, frame) if text is not None else None
     if name == "builtins.getattr" and values:
         return None if is_tracked(values[0]) else _of_module(it, values[0], node, frame)
     return _of_python(it, name, given, node, frame)
