@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import keyword
+import re
 from dataclasses import dataclass, field, replace
 
 from jaxmigrate.migrate.bodies import Words
@@ -25,6 +26,8 @@ from jaxmigrate.program.operations import Before, Code, Operation, code
 from jaxmigrate.program.sites import mapped_values
 from jaxmigrate.program.syntax import last_name
 
+MAKES = re.compile(r"^_*(?:get|make|create|build)_")  # what a function is called that gives others
+MADE = re.compile(r"_(?:lambda|fn|func|function)$")
 NUMBERS = range(2, 9)  # of names that others of a function have already
 
 
@@ -53,7 +56,9 @@ class NamesAbove:
         is_own = isinstance(target, ast.Name) and target.id == stem
         mapped = plan.site.mapped.expression if plan.site.mapped is not None else None
         if is_own and isinstance(mapped, ast.Call) and mapped.args:  # `p = pmap(partial(step, n))` is about a step
-            stem = last_name(mapped.args[0]) or stem
+            maker = last_name(mapped.func)
+            made = MADE.sub("", f"_{MAKES.sub('', maker)}").strip("_") if MAKES.match(maker) else ""
+            stem = made or last_name(mapped.args[0]) or stem
         other = f"{stem}_per_device" if stem.endswith("fn") else f"{stem}_fn"
         is_python = hasattr(builtins, stem) or keyword.iskeyword(stem)
         return self.name(plan, *([] if is_own or is_python else [stem]), other, *(f"{other}_{i}" for i in NUMBERS))

@@ -118,3 +118,31 @@ def test_a_written_function_has_no_name_that_a_parameter_hides() -> None:
     after = fix_files({"main.py": HIDDEN}, "auto")
     assert "common_utils" not in after["main.py"]
     assert agrees({"main.py": HIDDEN}, after)
+
+
+MADE = """
+import jax
+import jax.numpy as jnp
+from flax import jax_utils
+
+
+def make(encoder, scale):
+    return lambda w, x: (encoder(w * scale), x)
+
+
+MAKER = make
+
+
+def main(encoder, x):
+    train = jax.pmap(MAKER(encoder, 2.0), axis_name="i")
+    w = jax_utils.replicate(jnp.ones(3))
+    return [train(w, x) for _ in range(2)]
+"""
+
+
+@pytest.mark.parametrize(
+    ("maker", "name"), [("get_update_lambda", "update_fn"), ("make_fn", "encoder_fn"), ("wrapped", "encoder_fn")]
+)
+def test_what_a_function_makes_is_called_by_what_that_says(maker: str, name: str) -> None:
+    after = fix_files({"main.py": MADE.replace("MAKER", maker)}, "auto")["main.py"]
+    assert f"    {name} = {maker}(encoder, 2.0)\n" in after
