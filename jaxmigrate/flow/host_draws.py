@@ -6,7 +6,7 @@ import ast
 import re
 
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.once import once
+from jaxmigrate.program.once import once, once_each
 from jaxmigrate.program.order import reaching
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import walk
@@ -21,7 +21,7 @@ WORDS = tuple(f"random.{name}(" for name in DRAWING)
 
 def draws_numbers(test: ast.expr, module: Module, resolver: Resolver) -> bool:
     """Whether a test is of a number that a process draws by itself, in a program that seeds no such generator."""
-    if not any(word in module.text for word in WORDS) or _seeds(resolver):
+    if not _may_draw(module, resolver):
         return False
     calls = [*expression_calls(test)]
     for name in (one for one in walk(test) if isinstance(one, ast.Name) and one in module.table.scope_of):
@@ -35,6 +35,12 @@ def draws_numbers(test: ast.expr, module: Module, resolver: Resolver) -> bool:
 def _draws(call: ast.Call, module: Module, resolver: Resolver) -> bool:
     value = resolver.value(call.func, module) if last_name(call.func) in DRAWING else None
     return isinstance(value, External) and SHARED.match(value.name) is not None
+
+
+@once_each
+def _may_draw(module: Module, resolver: Resolver) -> bool:
+    """Whether a module has a word of such a generator, and the program none that seeds one."""
+    return any(word in module.text for word in WORDS) and not _seeds(resolver)
 
 
 @once
