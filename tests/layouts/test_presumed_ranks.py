@@ -99,3 +99,39 @@ for sub in jax.random.split(jax.random.PRNGKey(1), 2):
     assert layouts(found) == ["replicated", "replicated"]
     before, after = both({"main.py": text}, found)
     assert before["result"] == after["result"]
+
+
+UNMADE = """\
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+
+n = jax.local_device_count()
+rng = np.random.default_rng(0)
+series = (np.zeros((n, 4)) + rng.normal(size=(n, 4))).astype(np.float32)
+frames = rng.normal(size=(n, 4, 2)).astype(np.float32)
+
+
+def step(w, obs):
+    return w - 0.125 * jax.lax.pmean(obs.sum() * w, "d")
+
+
+p_step = jax.pmap(step, axis_name="d")
+w = jax_utils.replicate(jnp.ones(3))
+for t in range(4):
+    w = p_step(w, GIVEN)
+RESULT = np.asarray(w[0]).tolist()
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "layout"), [("series[:, t]", "stacked"), ("frames[:, t]", "split"), ("series[:, t, None]", "split")]
+)
+def test_one_number_a_device_is_no_batch(given: str, layout: str) -> None:
+    files = {"main.py": UNMADE.replace("GIVEN", given)}
+    found = plan(files)
+    assert layouts(found) == ["replicated", layout, "replicated"]
+    before, after = both(files, found)
+    assert (before["error"], after["error"]) == ("", "")
+    assert before["result"] == after["result"]

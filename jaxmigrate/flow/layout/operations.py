@@ -45,6 +45,7 @@ from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import Class, External, Function, Partial, Value
 
 SCALARS = named("scalar")
+ARRAYS_OF = frozenset(f"{home}.{name}" for home in ("jax.numpy", "numpy") for name in ("array", "asarray"))
 DTYPES = frozenset(
     f"{home}.{name}"
     for home in ("jax.numpy", "numpy")
@@ -131,6 +132,8 @@ def _seems_one_array(it: Interpreter, index: ast.Subscript, module: Module) -> b
     match index.value:
         case ast.Attribute() | ast.Subscript(slice=ast.Constant(value=str())):
             return True
+        case ast.Call(func=called, args=[ast.Name() | ast.Attribute() | ast.Subscript()], keywords=[]):
+            return it.idioms.external(called, module) in ARRAYS_OF  # of a list, it is none of arrays as a rule
         case ast.Name() as name:
             made = [one for one in it.resolver.bindings_at(name, module) if one.value is not index]  # loss = loss[0]
             starts = [one.value for one in made if not one.path and one.value is not None]

@@ -19,6 +19,7 @@ from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Place, SiteCall
 from jaxmigrate.flow.layout.observing import site_of, spot_of
 from jaxmigrate.flow.layout.one_row import has_one_row
+from jaxmigrate.flow.layout.ranks import rank_of
 from jaxmigrate.flow.layout.site_facts import SiteFacts
 from jaxmigrate.flow.layout.values import is_tracked
 from jaxmigrate.program.functions import returned_by
@@ -30,11 +31,12 @@ from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.values import Class, External, Function, Member, Unknown
 
 BATCH = re.compile(
-    r"(?:^|_)(?:atoms|audio|batch|batches|batched|captions?|completions?|coordinates|coords|crops|data|dataset|documents?|electrons?|"
-    r"examples?|features?|frames?|games?|graphs?|images?|imgs?|inputs?|instances?|ids|labels?|latents?|masks?|"
-    r"minibatch|molecules?|noise|obs|observations?|patches|pixels?|points|positions|problems?|prompts?|quer(?:y|ies)|rays|"
-    r"responses?|samples?|seqs?|sentences|sequences?|spectrograms?|targets?|texts?|tokens?|trajector(?:y|ies)|transitions?|"
-    r"videos?|views|walkers?|waveforms?|xs?|ys?|src|dst)(?:_|\d*$)"
+    r"(?:^|_)(?:anchors?|answers?|atoms|audio|batch|batches|batched|captions?|chunks?|completions?|coordinates|coords|crops|data|dataset|docs|documents?|electrons?|"
+    r"exs?|examples?|features?|frames?|games?|graphs?|images?|imgs?|inputs?|instances?|ids|labels?|latents?|masks?|"
+    r"minibatch|molecules?|negatives?|noise|obs|observations?|patches|pixels?|points|pairs|positions|positives?|problems?|"
+    r"prompts?|quer(?:y|ies)|questions?|rays|"
+    r"responses?|samples?|seqs?|sentences|sequences?|shards?|spectrograms?|targets?|tasks?|texts?|tgts?|tokens?|trajector(?:y|ies)|transitions?|"
+    r"triplets?|videos?|views|walkers?|waveforms?|windows?|xb|yb|xs?|ys?|src|dst)(?:_|\d*$)"
 )
 STATE = re.compile(
     r"(?:^|_)p?(?:emas?|models?|opts?|optimizers?|params?|parameters|states?|variables|vars|weights|theta)(?:_|\d*$)"
@@ -209,6 +211,8 @@ def _said(it: Interpreter, call: SiteCall, index: int, place: ast.expr) -> list[
 
 def _is_row(it: Interpreter, place: ast.expr, module: Module) -> bool:
     """Whether an argument is evidently one number a device, as `jnp.ones(n)` or `jnp.arange(n)` is."""
+    if rank_of(place, module, it.resolver) in (0, 1):
+        return True
     values = [place]
     if isinstance(place, ast.Name):
         values = [b.value for b in it.resolver.bindings_at(place, module) if b.value is not None and not b.path]

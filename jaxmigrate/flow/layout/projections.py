@@ -13,6 +13,7 @@ from jaxmigrate.flow.layout.implicit_methods import ITEM
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame
 from jaxmigrate.flow.layout.values import (
+    CONTAINER,
     MADE,
     NOTHING,
     PLAIN,
@@ -32,6 +33,7 @@ from jaxmigrate.flow.layout.values import (
     numpys_in,
 )
 from jaxmigrate.flow.variance import AbstractValue
+from jaxmigrate.program.trust import Assumption
 
 MIXED_TREE = Stacked.MIXED.reason("is part of a pytree whose other arrays may have no device axis")
 
@@ -84,11 +86,24 @@ def unpack(
             if len(shape.parts) == len(targets):
                 it.changed |= value.group.flatten()
                 return [value.part(part) for part in shape.parts]
+        case Ref() if len(targets) > 1 and not starred and _is_several(it, value, node, frame):
+            it.changed |= value.group.flatten()
+            return [value.part() for _ in targets]
     one = element(it, value, node, frame)
     others = it.box("starred", node)
     if starred:
         it.fill(others, one, node, frame.module)
     return [Seq(others) if i in starred else one for i in range(len(targets))]
+
+
+def _is_several(it: Interpreter, value: Ref, node: ast.AST, frame: Frame) -> bool:
+    """Whether a reader takes what is assigned to several names for a tuple or list, and not for one array's rows."""
+    given = node.value if isinstance(node, ast.Assign) else None
+    if given is None or value.is_array or not it.trust.likely or value.shape not in (None, CONTAINER):
+        return False
+    says = f"`{ast.unparse(given)}` is a tuple or list of arrays, and not one array"
+    it.lean([value], Assumption("likely", "splits", "", says, frame.module, given))
+    return True
 
 
 def _is_never_read(it: Interpreter, target: ast.expr, frame: Frame) -> bool:
