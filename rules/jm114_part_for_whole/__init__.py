@@ -18,7 +18,7 @@ from jaxmigrate.flow.readings import DeviceMap
 
 CODE = "JM114"
 WRONG = frozenset(  # whatever devices do with it later
-    {"averaged", "nonlinear", "ratio", "mixed", "rows", "added", "sliced", "gathered", "exchanged", "edge"}
+    {"averaged", "nonlinear", "ratio", "mixed", "rows", "added", "sliced", "gathered", "exchanged", "edge", "offset"}
 )
 # By what a function may divide what is too large, in another place.
 COUNTED = re.compile(r"axis_size|device_count|psum\(1|world|num_devices|n_dev|replicas|num_shards|mesh\.(shape|size)")
@@ -53,18 +53,7 @@ def _is_meant(part: Part, found: DeviceMap, facts: Facts) -> bool:
     given_back = isinstance(table.parents.get(part.node), ast.Lambda | ast.Return)
     if part.kind == "gathered" and given_back and table.function_of(part.node) is found.function.node:
         return True  # what becomes of it does not show
-    if part.kind in (
-        "averaged",
-        "nonlinear",
-        "ratio",
-        "mixed",
-        "rows",
-        "added",
-        "sliced",
-        "gathered",
-        "exchanged",
-        "edge",
-    ):
+    if part.kind in WRONG:
         return False
     if part.kind == "first rows":
         return "axis_index" in text_around(part.node, part.module)
@@ -79,6 +68,10 @@ _SAID = {
     "added": (
         "every device along {axes} adds {held} to its partial sum, so that psum counts it as often as there are "
         "devices; add it after the psum"
+    ),
+    "offset": (
+        "{held} is made of differences to the largest of this device's block alone, which {axes} splits, and psum adds up "
+        "what has another scale on each device: take jax.lax.pmax over {axes} of the largest first"
     ),
     "edge": (
         "this comes from the neighbour along {axes}, which splits another dimension of {held} than the one along which "

@@ -20,6 +20,8 @@ class Local(NamedTuple):
         added: Such a sum, which the devices have added up.
         whole: A statistic of features that they split, which the devices have put together.
         mixed: Made of such a statistic and of one of this device's features alone.
+        peak: The largest along a dimension that they split.
+        offset: Made of differences to such.
     """
 
     total: frozenset[str] = frozenset()
@@ -29,10 +31,14 @@ class Local(NamedTuple):
     added: frozenset[str] = frozenset()
     whole: frozenset[str] = frozenset()
     mixed: frozenset[str] = frozenset()
+    peak: frozenset[str] = frozenset()
+    offset: frozenset[str] = frozenset()
 
     def lasting(self) -> Local:
         """What stays true whatever is done to each element."""
-        return NOWHERE._replace(whole=self.whole, mixed=self.mixed) if self.whole or self.mixed else NOWHERE
+        if not (self.whole or self.mixed or self.offset):
+            return NOWHERE
+        return NOWHERE._replace(whole=self.whole, mixed=self.mixed, offset=self.offset)
 
 
 NOWHERE = Local()

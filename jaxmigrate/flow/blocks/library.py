@@ -162,6 +162,7 @@ def _put_together(it: Inside, node: ast.expr, leaf: ast.expr, name: str, over: f
         it.note_part(node, leaf, (found.partial | found.local.inner) & over, "averaged")
     else:
         it.note_part(node, leaf, found.local.mean & over, "summed")
+        it.note_part(node, leaf, found.local.offset & over, "offset")
         split = frozenset[str]().union(*(axes for axes in found.dims if axes))
         if found.partial & over:
             note_whole_terms(it, node, leaf, found.partial & over)
@@ -196,7 +197,10 @@ def _reduced(
         inner = frozenset[str]().union(*(axes for axes in dimensions(found, over) if axes))
         made = of_sum(made, frozenset[str]().union(*split), inner, mean=last in functions.AVERAGING)
     elif made is not None:
-        made = made._replace(local=NOWHERE)
+        places = range(len(found.dims)) if over is None else over
+        split = [found.dims[n] or frozenset() for n in places if -len(found.dims) <= n < len(found.dims)]
+        largest = frozenset[str]().union(*split) if last in ("max", "amax") else frozenset[str]()
+        made = made._replace(local=NOWHERE._replace(peak=largest))
     return statistic(made, found, over) if name.rpartition(".")[2] in functions.STATISTICS else made
 
 

@@ -41,9 +41,11 @@ def operated(it: Inside, node: ast.expr, op: ast.operator, left: ast.expr, right
         for axis in mixed:
             it.mixtures.setdefault(axis, (it.module, node))
         made = made._replace(local=made.local._replace(mixed=made.local.mixed | mixed))
+    if isinstance(op, ast.Sub) and other is not None and other.local.peak:
+        return made._replace(local=made.local._replace(peak=NOWHERE.peak, offset=other.local.peak))
     if isinstance(op, ast.Add | ast.Sub):
         return made
-    lasting = made.local.lasting()
+    lasting = made.local.lasting()._replace(offset=NOWHERE.offset)  # that may have been set right
     if isinstance(op, ast.Div):
         return made._replace(local=lasting._replace(ratio=other.local.total if other is not None else frozenset()))
     if isinstance(op, ast.Mult) and one is not None and other is not None:

@@ -26,6 +26,7 @@ Kind: TypeAlias = Literal[
     "gathered",
     "exchanged",
     "edge",
+    "offset",
 ]
 
 
@@ -49,7 +50,7 @@ class Part(NamedTuple):
             on each device, as many as a block has; a device's own slice of what it has only a partial sum of; blocks
             that are put side by side along another dimension than the one that is split; or blocks that all_to_all
             divides along the dimension that is split already; or the edge of a neighbour's block along another
-            dimension than it is put beside.
+            dimension than it is put beside; or sums of differences to the largest of each block that are put together.
     """
 
     module: Module
