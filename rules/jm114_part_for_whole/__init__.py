@@ -70,8 +70,8 @@ _SAID = {
         "devices; add it after the psum"
     ),
     "offset": (
-        "{held} is made of differences to the largest of this device's block alone, which {axes} splits, and psum adds up "
-        "what has another scale on each device: take jax.lax.pmax over {axes} of the largest first"
+        "{held} is made of differences to the largest of this device's block alone, which {axes} splits, and psum adds "
+        "up what has another scale on each device: take jax.lax.pmax over {axes} of the largest first"
     ),
     "edge": (
         "this comes from the neighbour along {axes}, which splits another dimension of {held} than the one along which "
