@@ -492,7 +492,8 @@ def verdicts() -> dict[str, str]:
 @pytest.mark.parametrize("place", range(len(TABLE)))
 def test_combinations_agree_bitwise_in_two_processes(place: int, verdicts: dict[str, str]) -> None:
     files = files_of(TABLE[place])
-    assert "host_local" in "".join(fix_files(files).values())
+    after = "".join(fix_files(files).values())
+    assert "host_local" in after or "Mesh(jax.local_devices(), " in after  # where the devices send nothing
     assert not verdicts[str(place)], "\n".join([str(TABLE[place]), verdicts[str(place)], *files.values()])
 
 
