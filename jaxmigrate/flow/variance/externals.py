@@ -22,7 +22,7 @@ from jaxmigrate.flow.variance import (
     out_of_sight,
     transforms,
 )
-from jaxmigrate.flow.variance.callees import Bound, Method, Pure, Transformed
+from jaxmigrate.flow.variance.callees import Bound, Closure, Method, Pure, Transformed
 from jaxmigrate.flow.variance.frames import Arguments, Frame, fresh, reachable
 from jaxmigrate.flow.variance.lattice import (
     DRAWN,
@@ -35,6 +35,7 @@ from jaxmigrate.flow.variance.lattice import (
     STARTED,
     VARYING,
     AbstractValue,
+    Choice,
     Level,
     certainly,
     dict_of,
@@ -122,6 +123,7 @@ def _transformed(name: str, arguments: Arguments) -> AbstractValue:
     return AbstractValue(held_in([function]), callee=made, host=function.host, places=function.places)
 
 
+FUNCTIONS = Closure | Bound | Transformed | Choice
 PLAIN = named("plain-module")
 ANY_NAME = named("any-name")
 SQUEEZES = named("squeeze")
@@ -198,6 +200,11 @@ def _pure(run: Run, name: str, arguments: Arguments, node: ast.Call | None, fram
             return loops.unknown_order(run, arguments, node, frame)
         escaping_callbacks.run_all(run, arguments.all())
         held = replace(union([replace(a, callee=None) for a in arguments.all()]), gradient=False)  # may be reduced
+        functions = [one for one in arguments.all() if isinstance(run.known_callee(one), FUNCTIONS)]
+        if functions:  # which it may call, with all that it is given
+            called = Arguments((*functions, replace(held, callee=None)))
+            made = loops.unknown_order(run, called, node, frame)
+            held = union([held, made]) if made.level != Level.NO else held
         return fresh(replace(held, callee=Pure(held.level, hidden=True)), node, arguments)
     if name in library.DRAWS:
         _draw(run, name, arguments, node, frame)

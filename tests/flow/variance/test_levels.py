@@ -107,6 +107,8 @@ def levels(text: str, axes: tuple[str, ...] = ("i",), local: bool = False) -> st
             "YY",
         ),
         ("lax.scan(lambda c, v: (c + v, c), p, x)[0], lax.scan(lambda c, v: (c, c + v), p, x)[0]", "YN"),
+        ("optax.tree.map(lambda v: v * lax.axis_index('i'), p), optax.tree.map(lambda v: v * p, p)", "MN"),
+        ("flax.core.apply(lambda v: lax.ppermute(v, 'i', [(0, 1)]), p), flax.core.apply(lambda v: v + x, p)", "MM"),
         ("optax.adam(1e-3).update(p, p, p)[0], optax.adam(1e-3).update(x, p, p)[0]", "NY"),
         ("optax.apply_updates(p, p), optax.apply_updates(p, x), optax.global_norm(p)", "NYN"),
         ("eqx.apply_updates(p, q), eqx.apply_updates(p, x), eqx.apply_updates(model=p, updates=x)", "NYY"),
