@@ -92,3 +92,20 @@ def test_the_last_of_several_results_is_likely_no_slice(read: str) -> None:
 )
 def test_what_may_be_a_slice_stays_stacked(read: str) -> None:
     assert layouts(plan(files(read)))[1] == ["stacked"]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "jax.lax.all_gather(rays @ w, 'batch')",
+        "jax.lax.all_gather(rays, 'batch')",
+        "[jax.lax.all_gather(rays, 'batch'), jax.lax.all_gather(rays, 'batch')]",
+        "{1: jax.lax.all_gather(rays, 'batch'), 2: w}",
+    ],
+)
+def test_what_a_map_gives_in_sight_is_no_other_than_that(made: str) -> None:
+    program = files("results.append([x[0] for x in render_fn(chunk)[1]])")
+    program["main.py"] = program["main.py"].replace(
+        'jax.lax.all_gather(model.levels(w, rays), axis_name="batch")', made
+    )
+    assert layouts(plan(program))[1] == ["stacked"]

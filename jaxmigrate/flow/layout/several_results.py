@@ -8,19 +8,25 @@ from __future__ import annotations
 
 import ast
 
+from jaxmigrate.flow.layout import mapped_bodies
 from jaxmigrate.flow.layout.idioms import Idioms
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame
 from jaxmigrate.flow.layout.values import Abstract, Ref, Seq
+from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.order import reaching
 from jaxmigrate.program.trust import Assumption
+from jaxmigrate.program.values import Function, Member, Unknown
 
 
 def one_of_several(it: Interpreter, owner: Ref, node: ast.Subscript, key: object, frame: Frame) -> Abstract | None:
     """What such a subscript of a map's results gives: arrays one after another; None where it may be a slice."""
-    if not it.trust.likely or type(key) is not int or key == 0 or owner.is_array:
+    if not it.trust.likely or type(key) is not int or key == 0 or _is_known(owner):
         return None
     if not any(call is node.value for _, call, _ in it.maps.calls) or not _is_gone_through(node, frame.module):
+        return None
+    if not _is_made_unseen(it, owner):
         return None
     says = f"`{ast.unparse(node)}` is one of several results, and no device's slice"
     it.lean([owner], Assumption("likely", "unreplicates", "", says, frame.module, node))
@@ -28,6 +34,52 @@ def one_of_several(it: Interpreter, owner: Ref, node: ast.Subscript, key: object
     box = it.box("one of several", node, frame.context)
     it.fill(box, owner.part(leaf=True), node, frame.module)
     return Seq(box)
+
+
+def _is_known(owner: Ref) -> bool:
+    """Whether it shows what a value is: an array, a dictionary, so many parts."""
+    shape = owner.shape
+    if owner.is_array or shape is None:
+        return owner.is_array
+    return shape.kind in ("array", "dict") or shape.parts is not None or shape.fields is not None
+
+
+def _is_made_unseen(it: Interpreter, owner: Ref) -> bool:
+    """Whether the mapped functions that give a value have it from code out of sight, as from `model.apply`.
+
+    What they make of their arguments in sight is as these are, which may be one array.
+    """
+    root = owner.group.find()
+    sites = {key[1] for key, group in it.groups.items() if key[0] == "output" and group.find() is root}
+    functions = [mapped_bodies.mapped_function(it, site) for site in sites if isinstance(site, ast.expr)]
+    return bool(functions) and all(isinstance(one, Function) and _returns_unseen(it, one) for one in functions)
+
+
+def _returns_unseen(it: Interpreter, function: Function) -> bool:
+    """Whether all that a function returns is made by calls of what fix cannot see."""
+    returned = [one for one in returned_by(function.node) if one is not None]
+    return bool(returned) and all(_calls_unseen(it, one, function.module) for one in returned)
+
+
+def _calls_unseen(it: Interpreter, node: ast.expr, module: Module) -> bool:
+    """Whether an expression, or what gave one of its names its value, calls what fix cannot see."""
+    names = [one for one in ast.walk(node) if isinstance(one, ast.Name) and one in module.table.scope_of]
+    values = [made for one in names for made in _made(one, module)]
+    calls = (one for value in (node, *values) for one in ast.walk(value) if isinstance(one, ast.Call))
+    return any(isinstance(it.resolver.value(one.func, module), Member | Unknown) for one in calls)
+
+
+def _made(node: ast.expr, module: Module) -> list[ast.expr]:
+    """What an expression comes from: all that a variable of the function has there; itself where that is not known."""
+    if not isinstance(node, ast.Name):
+        return [node]
+    scope = module.table.scope_of[node]
+    holder = scope.lookup(node.id)
+    if holder is None or holder.function() is not scope.function():
+        return [node]
+    bindings = reaching(holder.bindings[node.id], node, module)
+    values = [one.value for one in bindings if one.value is not None and not one.path]
+    return values if values and len(values) == len(bindings) else [node]
 
 
 def _is_gone_through(node: ast.expr, module: Module) -> bool:
