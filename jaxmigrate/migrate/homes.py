@@ -103,10 +103,11 @@ def _of_scripts(homes: Mapping[Module, Home], imports: Imports, project: Project
     """The homes, with the package of other files for scripts and notebooks that can import it.
 
     They can where their own imports find parts of packages in the folder that it is in, or where they stand in that.
+    What shares a module with others that cannot stays with them.
     """
     scripts = [m for m, home in homes.items() if not home.prefix.startswith(".") and (m.cells or _is_script(m))]
     packages = Counter(home.folder for home in homes.values() if home.prefix and home.root == home.folder.parent)
-    found = dict(homes)
+    moved: dict[Module, Path] = {}
     for module in scripts:
         folder = module.path.parent
         seen = {root for root, _, is_dotted in _roots(imports[module]) if is_dotted}
@@ -118,8 +119,12 @@ def _of_scripts(homes: Mapping[Module, Home], imports: Imports, project: Project
         ]
         top = max(within, key=lambda one: packages[one], default=None)
         if top is not None and packages[top] > packages[homes[module].folder]:
-            found[module] = Home(top, f"{top.name}.", top.parent)
-    return found
+            moved[module] = top
+    stays = {home.folder for module, home in homes.items() if module not in moved}
+    return {
+        m: Home(top, f"{top.name}.", top.parent) if (top := moved.get(m)) and home.folder not in stays else home
+        for m, home in homes.items()
+    }
 
 
 def _holds(project: Project, folder: Path, name: str) -> bool:

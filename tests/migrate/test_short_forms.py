@@ -459,6 +459,15 @@ def test_scripts_import_what_the_package_that_they_reach_has(name: str, text: st
     assert [path for path, text in after.items() if "def get_mesh" in text] == ["core/sharding.py"]
 
 
+def test_scripts_stay_with_those_that_cannot_import_the_package() -> None:
+    """They share a module with what stands beside them."""
+    beside = {"near.py": COUNTED, "eval.py": "import near\n" + SCRIPT}
+    files = {name: text for name, text in SCRIPTS.items() if name != "train.py"}
+    after = fix_files({**files, **beside})
+    assert "from sharding import get_mesh" in after["eval.py"]
+    assert "from sharding import get_mesh" in after["near.py"]
+
+
 def test_scripts_share_a_module_of_the_package_that_the_others_import() -> None:
     files = {name: text for name, text in SCRIPTS.items() if name != "core/c.py"}
     after = fix_files({**files, "test.py": AROUND, "eval.py": SCRIPT})
