@@ -21,6 +21,7 @@ from jaxmigrate.flow.variance.lattice import replace as replace_var
 from jaxmigrate.program.collectives import PMAPS, SHARD_MAPS, VMAP
 from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.scopes import positional_names
 from jaxmigrate.program.values import Application
 from jaxmigrate.records import replace
 
@@ -177,11 +178,26 @@ def _cut(found: DeviceMap, reading: Reading, facts: Facts) -> Iterator[Place]:
             yield Place(module, node, f"this is {message}")
 
 
+def _is_of_some(node: ast.expr, module: Module, found: DeviceMap) -> bool:
+    """Whether a function reduces such leaves of a tree as it tells from others, whose gradients may be so already."""
+    tests: list[ast.expr] = []
+    above: ast.AST | None = node
+    while above is not None and not isinstance(above, ast.FunctionDef | ast.Lambda):
+        tests += [above.test] if isinstance(above, ast.If | ast.IfExp) else []
+        above = module.table.parents.get(above)
+    if above is None or above is found.function.node or not isinstance(above, ast.FunctionDef | ast.Lambda):
+        return False
+    leaf = positional_names(above.args)[:1]
+    return any(isinstance(one, ast.Name) and one.id in leaf for test in tests for one in ast.walk(test))
+
+
 def _updates(found: DeviceMap, reading: Reading, facts: Facts) -> Iterator[Place]:
     """Only where the map has an axis name: a population or an ensemble has no use for one."""
     if not found.axes or not is_unchecked(found, facts.resolver) or not (reading.returned.updated or reading.changed):
         return
     if reading.exchanged or trains_own_models(found, facts):
+        return
+    if any(one.operand.gradient and _is_of_some(one.node, one.module, found) for one in reading.reductions):
         return
     for module, node in reading.updates[:1]:
         whose = "rows" if found.name == VMAP else "devices"
