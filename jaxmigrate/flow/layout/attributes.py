@@ -169,7 +169,7 @@ def of_object(
             frame.module,
         )
         return PLAIN
-    if isinstance(result, Nothing) and not class_index.is_assigned(it, name):
+    if isinstance(result, Nothing) and not class_index.may_have(it, cls, name):
         return PLAIN
     it.note_bound(result)
     result = it.join(result, it.load(("attribute of any", name)), node, frame.module)

@@ -166,6 +166,13 @@ def is_assigned(it: Interpreter, name: str) -> bool:
     return name in _survey(it).assigned
 
 
+def may_have(it: Interpreter, cls: Class, name: str) -> bool:
+    """Whether some module in sight assigns an attribute of that name, or a class of the same family has one."""
+    if any(name in _assigned(module, it) for module in it.modules):
+        return True
+    return any(name in one.module.table.own_scope[one.node].bindings for one in family(it, it.root(cls)))
+
+
 def is_property(it: Interpreter, name: str) -> bool:
     """Whether some class in sight computes an attribute of that name."""
     _look_for(it, name)
