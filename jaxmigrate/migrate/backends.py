@@ -23,7 +23,7 @@ STARTING = re.compile(
 )
 ALWAYS = ast.Call | ast.keyword | ast.Starred | ast.Attribute | ast.Subscript | ast.BinOp | ast.UnaryOp | ast.Compare
 HOLDING = ast.Tuple | ast.List | ast.Dict | ast.NamedExpr | ast.JoinedStr | ast.FormattedValue
-PLAIN = ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr | ast.Return | ast.Assert
+PLAIN = ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr | ast.Return
 
 
 @dataclass(frozen=True, slots=True, eq=False)

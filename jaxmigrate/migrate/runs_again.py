@@ -19,6 +19,7 @@ from jaxmigrate.migrate.maps import MapPlan
 from jaxmigrate.migrate.names import names_in
 from jaxmigrate.migrate.stale_traces import reads_what_changes
 from jaxmigrate.program.functions import returned_by
+from jaxmigrate.program.library import named, starting
 from jaxmigrate.program.modules import Module, Project
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Binding, FunctionNode, Scope, ScopeTable, all_parameters
@@ -30,6 +31,8 @@ DEEPEST = 4  # functions that are called in functions
 ONCE = ("main", "__init__", "__post_init__", "setup", "setUp")  # what runs once for a program or an object
 LEAVES = ast.Raise | ast.Return | ast.Continue | ast.Break
 FRESH = ast.Call | ast.Lambda  # what is another object each time that it is evaluated
+MAKING = named("jit", "same-call", "partial", "vmap", "gradient", "jacobian")  # a function of another one, anew
+FRAMEWORKS = tuple(starting("on-device"))  # whose functions make networks, optimizers and what they are of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,12 +146,7 @@ class RunsAgain:
 
     def _gives_fresh(self, value: ast.expr) -> bool:
         """Whether an expression gives another function, or another object with one, each time."""
-        if isinstance(value, ast.Call):
-            made = self.resolver.value(value.func, self.module)
-            if isinstance(made, External):
-                return not made.name.startswith("builtins.")
-            return isinstance(made, Function) and _gives_new(made)
-        return isinstance(value, ast.Lambda)
+        return _is_new(value, self.module, self.resolver)
 
     def _holder(self, name: ast.expr) -> Scope | None:
         """The scope that binds a name."""
@@ -301,7 +299,20 @@ class RunsAgain:
         return False
 
 
-def _gives_new(function: Function) -> bool:
+def _is_new(value: ast.expr, module: Module, resolver: Resolver, depth: int = DEEPEST) -> bool:
+    """Whether an expression gives another function, or another object with one, each time.
+
+    A call does where it is known to: what a library hands out may be what it has, as `copy.copy(f)` is `f`.
+    """
+    if not isinstance(value, ast.Call):
+        return isinstance(value, ast.Lambda)
+    made = resolver.value(value.func, module)
+    if isinstance(made, External):
+        return made.name in MAKING or made.name.startswith(FRAMEWORKS)
+    return isinstance(made, Function) and depth > 0 and _gives_new(made, resolver, depth - 1)
+
+
+def _gives_new(function: Function, resolver: Resolver, depth: int) -> bool:
     """Whether a function gives what it makes itself, at each of its calls."""
     table, node = function.module.table, function.node
     if isinstance(node, ast.Lambda) or node.decorator_list:
@@ -309,8 +320,10 @@ def _gives_new(function: Function) -> bool:
     given = [part for one in returned_by(node) for part in (one.elts if isinstance(one, ast.Tuple) else [one])]
     for one in given:
         bindings = table.own_scope[node].bindings.get(one.id, ()) if isinstance(one, ast.Name) else ()
-        made = bool(bindings) and all(b.kind == "def" or isinstance(b.value, FRESH) for b in bindings)
-        if not made and not isinstance(one, FRESH):
+        values = [one] if one is not None and not isinstance(one, ast.Name) else [b.value for b in bindings]
+        made = [b.kind == "def" for b in bindings] or [False]
+        fresh = [value is not None and _is_new(value, function.module, resolver, depth) for value in values]
+        if not fresh or not all(new or of_def for new, of_def in zip(fresh, made, strict=True)):
             return False
     return bool(given)
 

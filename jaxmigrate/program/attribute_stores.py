@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.only_read import READERS, READS, is_only_read_here
-from jaxmigrate.program.syntax import last_name
+from jaxmigrate.program.only_read import READS, is_only_read_here, reads_alone
 from jaxmigrate.records import record
 
 ANY = ""
@@ -158,7 +157,7 @@ def _changed(names: ast.expr, module: Module) -> Iterator[tuple[str, ast.expr | 
                 yield ANY, None
         case ast.keyword() | ast.Call():
             call = parents.get(parent) if isinstance(parent, ast.keyword) else parent
-            if not isinstance(call, ast.Call) or call.func is names or last_name(call.func) not in READERS:
+            if not isinstance(call, ast.Call) or call.func is names or not reads_alone(call, module):
                 yield ANY, None
         case _:
             yield ANY, None

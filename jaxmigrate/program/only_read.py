@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 
 from jaxmigrate.program.modules import Module, Project
-from jaxmigrate.program.syntax import last_name
 
 READS = frozenset({"get", "keys", "items", "values", "copy", "index", "count"})
 READERS = frozenset({"print", "dict", "len", "sorted", "list", "tuple", "str", "deepcopy", "dump", "dumps", "pprint"})
+LIBRARIES = frozenset({"copy", "json", "pickle", "pprint", "yaml"})
 
 
 def is_only_read(name: ast.Name, module: Module, project: Project) -> bool:
@@ -51,6 +51,33 @@ def _is_read(use: ast.expr, module: Module) -> bool:
             return isinstance(call, ast.Call) and call.func is method
         case ast.Compare() | ast.FormattedValue() | ast.keyword(arg=None) | ast.For() | ast.comprehension():
             return True
-        case ast.Call(func=function):
-            return function is not use and last_name(function) in READERS
+        case ast.Call() as call:
+            return call.func is not use and reads_alone(call, module)
+    return False
+
+
+def reads_alone(call: ast.Call, module: Module) -> bool:
+    """Whether a call only reads a dictionary or a list: a builtin, or what a module of Python's own or for YAML has.
+
+    A function of the program's may have the same name.
+    """
+    match call.func:
+        case ast.Name(id=name) if name in READERS:
+            holder = module.table.scope_of[call.func].lookup(name)
+            return holder is None or all(_is_from_library(one.node, name) for one in holder.bindings[name])
+        case ast.Attribute(value=ast.Name(id=owner) as name, attr=attr) if attr in READERS:
+            holder = module.table.scope_of[name].lookup(owner)
+            return holder is not None and all(_is_from_library(one.node, owner) for one in holder.bindings[owner])
+    return False
+
+
+def _is_from_library(node: ast.AST, name: str) -> bool:
+    """Whether a name is bound by the import of such a module, or from it."""
+    match node:
+        case ast.alias(name=full, asname=other):
+            return full in LIBRARIES and name == (other or full)
+        case ast.Import(names=names):
+            return any(_is_from_library(one, name) for one in names)
+        case ast.ImportFrom(module=source, level=0):
+            return source in LIBRARIES
     return False

@@ -58,6 +58,10 @@ WAYS = {
     "vars by a function's name": (in_function("own['k'] = B"), "t.k"),
     "vars united by a function's name": (in_function("own |= {'k': B}"), "t.k"),
     "vars by a name given on": (in_function("(lambda names: names.update(k=B))(own)"), "t.k"),
+    "vars by an own function of a known name": (
+        in_function("def dump(names):", "    names['k'] = B", "", "dump(own)"),
+        "t.k",
+    ),
     "vars by a second name": (in_function("other = own", "other['k'] = B"), "t.k"),
     "vars by an inner function": (
         in_function("def put():", "    nonlocal own", "    own |= {'k': B}", "", "put()"),

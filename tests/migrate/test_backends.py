@@ -55,6 +55,7 @@ def test_a_backend_that_runs_takes_the_mesh_in_place(first: str, second: str) ->
         ("self.kind = jnp.dtype('float32')", ""),
         ("", "try:\n    import wandb\n    key = jax.random.PRNGKey(0)\nexcept ImportError:\n    pass"),
         ("", "for i in range(0):\n    key = jax.random.PRNGKey(0)"),
+        ("", "assert np.__version__ > '1', f'on {jax.device_count()} devices'"),
         ("", "def key():\n    return jax.random.PRNGKey(0)"),
         ("", "def devices():\n    return []\ncount = devices()"),
         ("", "other = Trainer(3)\nkey = jax.random.PRNGKey(0)"),

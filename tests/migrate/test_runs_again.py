@@ -170,6 +170,8 @@ FRESH = {
     "every branch": "if scale:\n            own = make(scale)\n        else:\n            own = make(1)",
     "a branch that leaves": "if scale:\n            own = make(scale)\n        else:\n            continue",
     "by hand": "own = lambda x: scale * x",
+    "in two steps": "own = twice(scale)",
+    "a partial": "own = functools.partial(jnp.multiply, scale)",
     "and above": "own = make(scale)\n    y = jax.pmap(own)(x)\n    for _ in range(2):\n        own = make(scale)",
 }
 SAME = {
@@ -178,20 +180,27 @@ SAME = {
     "not the last": "if scale > 1:\n            own = make(1)\n        elif scale == 0:\n            own = make(2)",
     "by its name": "own = getattr(lax, 'exp')",
     "one that was there": "own = given(step)",
+    "one of a table": "own = taken(0)",
+    "one that a function keeps": "own = handed(scale)",
+    "a copy": "own = copy.copy(step)",
     "around a loop": "own = make(scale)\n        for _ in range(2):\n            x = jax.pmap(own)(x)",
 }
 
 
 @pytest.mark.parametrize("made", FRESH.values(), ids=FRESH)
 def test_a_function_that_each_round_makes_is_mapped_in_place(made: str) -> None:
-    assert "lru_cache" not in shown(BRANCHES.format(made=made))
+    above = "import functools\n\n\ndef twice(scale):\n    return make(scale)\n\n\n"
+    assert "lru_cache" not in shown(above + BRANCHES.format(made=made))
 
 
 @pytest.mark.parametrize("made", SAME.values(), ids=SAME)
 def test_a_function_that_may_be_that_of_another_round_is_mapped_once(made: str) -> None:
     kept = "@functools.lru_cache\ndef kept(scale):\n    return lambda x: scale * x\n\n\n"
-    kept += "def given(fun):\n    return fun\n\n\n"
-    assert "@functools.lru_cache\ndef sharded(" in shown(f"import functools\n\n\n{kept}" + BRANCHES.format(made=made))
+    kept += "def given(fun):\n    return fun\n\n\ndef taken(at):\n    return [jnp.sin].__getitem__(at)\n\n\n"
+    kept += "def handed(scale):\n    return kept(scale)\n\n\n"
+    assert "@functools.lru_cache\ndef sharded(" in shown(
+        f"import copy\nimport functools\n\n\n{kept}" + BRANCHES.format(made=made)
+    )
 
 
 NAMESAKES = """class Context:
