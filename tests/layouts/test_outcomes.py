@@ -372,7 +372,43 @@ def test_a_parameter_with_the_name_of_a_flag_is_taken_for_one_and_that_is_told()
     assert before["result"] == after["result"]
 
 
-@pytest.mark.parametrize(("flag", "first"), [("count", ""), ("use_pmap", "use_pmap = len(X) > 3")])
+@pytest.mark.parametrize(
+    ("flag", "first"),
+    [("count", ""), ("use_pmap", "use_pmap = len(X) > 3"), ("use_pmap", "if len(X) < 3: use_pmap.append(1)")],
+)
 def test_other_parameters_are_no_flags(flag: str, first: str) -> None:
     files = program(flag, flag, first=first or "pass", calls="RESULT = train(True), train(False)\n")
     assert layouts(plan(files)) != GLOBAL
+
+
+def test_a_variable_with_the_name_of_a_flag_is_taken_for_one_whatever_it_is_made_of() -> None:
+    above = "from types import SimpleNamespace\n\n\n"
+    calls = "RESULT = train(SimpleNamespace(force=True)), train(SimpleNamespace(force=False))\n"
+    first = "use_pmap = cfg.force or len(X) > 16"
+    files = program("use_pmap", "cfg", first=first, above=above, calls=calls)
+    assert layouts(plan(files, "auto")) != GLOBAL
+    found = plan(files)
+    assert layouts(found) == GLOBAL
+    told = {one.says for site in found.sites for one in site.assumed}
+    assert told == {"`use_pmap` does not change while the program runs"}
+    before, after = both("program", files, found)
+    assert before["result"] == after["result"]
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "count = cfg.force or len(X) > 16",
+        "use_pmap = cfg.force\n    use_pmap = use_pmap or len(X) > 16",
+        "use_pmap, _ = cfg.force, 0",
+        "for use_pmap in (cfg.force,): pass",
+        "use_pmap = [1] if cfg.force else []\n    use_pmap.append(1)",
+        "use_pmap = list(cfg.several)",
+        "def flip():\n        nonlocal use_pmap\n        use_pmap = not use_pmap\n    use_pmap = cfg.force or cfg.pmap",
+    ],
+)
+def test_other_variables_are_no_flags(first: str) -> None:
+    above = "from types import SimpleNamespace\n\n\n"
+    calls = "RESULT = train(SimpleNamespace(force=True)), train(SimpleNamespace(force=False))\n"
+    flag = "count" if first.startswith("count") else "use_pmap"
+    assert layouts(plan(program(flag, "cfg", first=first, above=above, calls=calls))) != GLOBAL

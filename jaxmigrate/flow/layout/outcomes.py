@@ -52,6 +52,9 @@ TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {
 SIGNS: dict[type[ast.cmpop], str] = {ast.Eq: "==", ast.Is: "is", ast.Gt: ">", ast.GtE: ">="}
 COMPARING = frozenset({"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"})
 BOOL = frozenset({"bool"})
+SET = (
+    ast.BoolOp | ast.IfExp | ast.Attribute | ast.Name | ast.Subscript
+)  # what a flag is set to that is no new container
 TRUTHS = frozenset(External(f"builtins.{name}") for name in ("bool", "isinstance", "callable"))
 FLAG = re.compile(r"pmap|multi|distribut|parallel|replicat|shard|tpu|gpu|^(use|is|do|enable|should)_|(^|_)(on|off)$")
 _FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
@@ -288,9 +291,34 @@ def _is_truth(it: Interpreter, node: ast.expr, module: Module, above: frozenset[
             if binding is None or binding in above:
                 return None
             if binding.kind == "param":
-                return True if is_said_to_be(binding, BOOL, bool) else False if FLAG.search(node.id.lower()) else None
-            return _is_truth(it, binding.value, module, above | {binding}) if binding.value is not None else None
+                return True if is_said_to_be(binding, BOOL, bool) else False if _is_named_flag(node, module) else None
+            truth = _is_truth(it, binding.value, module, above | {binding}) if binding.value is not None else None
+            named = truth is None and _holds_no_container(binding.value) and _is_named_flag(node, module)
+            return False if named else truth
     return None
+
+
+def _is_named_flag(node: ast.Name, module: Module) -> bool:
+    """Whether a variable is called as a flag is, and nothing is done with it that a truth value does not have."""
+    scope = module.table.scope_of[node].lookup(node.id)
+    if FLAG.search(node.id.lower()) is None or scope is None:
+        return False
+    for use in module.table.named.get(node.id, ()):
+        above = module.table.parents.get(use)
+        taken_apart = isinstance(above, ast.Attribute | ast.Subscript) and above.value is use
+        if taken_apart and module.table.scope_of[use].lookup(node.id) is scope:
+            return False
+    return True
+
+
+def _holds_no_container(value: ast.expr | None) -> bool:
+    """Whether what is assigned is written as flags are put together, and nothing that is made there."""
+    match value:
+        case ast.BoolOp(values=parts):
+            return all(map(_holds_no_container, parts))
+        case ast.IfExp(body=body, orelse=orelse):
+            return _holds_no_container(body) and _holds_no_container(orelse)
+    return isinstance(value, ast.Attribute | ast.Name | ast.Subscript | ast.Compare | ast.Constant | ast.UnaryOp)
 
 
 def _kept(it: Interpreter, node: ast.expr, module: Module) -> bool | None:
