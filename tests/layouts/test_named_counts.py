@@ -160,3 +160,20 @@ def test_a_limit_that_some_call_gives_counts(calls: str, imported: str) -> None:
     before, after = both("limit", limited(calls, imported), found)
     assert (before["error"], after["error"]) == ("", "")
     assert before["result"] == after["result"]
+
+
+@pytest.mark.parametrize(
+    ("above", "layout"),
+    [
+        ("parser.add_argument('--max-devices', type=int, default=4)", "stacked"),
+        ("flags.DEFINE_integer('max_devices', 4, 'how many')", "stacked"),
+        ("class Config:\n    max_devices: int = 4", "stacked"),
+        ("config = dict(max_devices=4)", "stacked"),
+        ("parser.add_argument('--max-devices', type=int, default=None)", "replicated"),
+        ("parser.add_argument('--max-devices', type=int, default=0)", "replicated"),
+        ("class Config:\n    max_devices: int = -1", "replicated"),
+    ],
+)
+def test_a_limit_with_a_number_of_its_own_leaves_fewer(above: str, layout: str) -> None:
+    count = f"parser = flags = source\n{above}\nnum_devices = min(jax.device_count(), args.max_devices)"
+    assert layouts(plan(files(count)))[0][0] == layout

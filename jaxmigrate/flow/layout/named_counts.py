@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.modules import Module
@@ -45,7 +45,9 @@ class NamedCounts:
                 found = self.resolver.values(node, module)
                 return bool(found) and all(self._is_kept(one, depth, named) for one in found)
             case ast.Attribute(value=ast.Name(id=owner) | ast.Attribute(attr=owner), attr=name):
-                return bool(OPTIONS.match(owner) and named.match(name)) and not _is_set(name, self.resolver)
+                said = bool(OPTIONS.match(owner) and named.match(name))
+                limits = named is LIMIT and _has_number(name, self.resolver)
+                return said and not _is_set(name, self.resolver) and not limits
             case ast.Subscript(value=ast.Name(id=owner), slice=ast.Constant(value=str(name))):
                 return bool(OPTIONS.match(owner) and named.match(name)) and not _is_entered(name, self.resolver)
             case ast.IfExp(body=one, orelse=other) | ast.BoolOp(op=ast.Or(), values=[one, other]):
@@ -103,6 +105,38 @@ def _is_set(name: str, resolver: Resolver) -> bool:
         for module in modules
         for n in module.nodes
     )
+
+
+def _has_number(name: str, resolver: Resolver) -> bool:
+    """Whether the program gives an option a number of its own where it says what options there are.
+
+    `add_argument("--max-devices", default=4)`, `max_devices: int = 4`, `Config(max_devices=4)`.
+    """
+    option = name.replace("_", "-")
+    texts = {name, option, f"--{name}", f"--{option}"}
+    modules = [module for module in resolver.project.named if any(one in module.text for one in texts)]
+    return any(_is_number(value) for module in modules for value in _given(name, texts, module))
+
+
+def _given(name: str, texts: Collection[str], module: Module) -> Iterator[ast.expr]:
+    """What a file gives an option, by default or where it makes a configuration."""
+    for call in module.table.calls:
+        first = call.args[0] if call.args else None
+        if isinstance(first, ast.Constant) and first.value in texts:
+            yield from call.args[1:]
+            yield from (one.value for one in call.keywords if one.arg == "default")
+        yield from (one.value for one in call.keywords if one.arg == name)
+    for node in module.nodes:
+        match node:
+            case ast.AnnAssign(target=ast.Name(id=found), value=ast.Constant() as value) if found == name:
+                yield value
+            case ast.Assign(targets=[ast.Name(id=found)], value=ast.Constant() as value) if found == name:
+                yield value
+
+
+def _is_number(node: ast.expr) -> bool:
+    """Whether a number of devices is written out; none or fewer stand for all."""
+    return isinstance(node, ast.Constant) and type(node.value) is int and node.value > 0
 
 
 def _is_entered(name: str, resolver: Resolver) -> bool:

@@ -34,10 +34,11 @@ from jaxmigrate.flow.variance.library import SHARED
 from jaxmigrate.flow.variance.run import Run
 from jaxmigrate.flow.variance.summary import Reduction
 from jaxmigrate.program.collectives import ASKING, AXIS_POSITIONS, REDUCTIONS
+from jaxmigrate.program.library import named
 from jaxmigrate.program.values import Constant, Member, Parameter
 
 GATHERS, SCATTERS = "jax.lax.all_gather", "jax.lax.psum_scatter"
-EXCHANGING = frozenset({"jax.lax.ppermute", "jax.lax.pshuffle", "jax.lax.all_to_all"})
+EXCHANGING = named("exchanges")
 SCALING = frozenset({"jax.lax.psum", "jax.lax.pmean"})  # after which a value is as large as that of one device, or not
 
 
