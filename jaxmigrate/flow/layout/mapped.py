@@ -191,7 +191,9 @@ def _raises(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, frame
     function = results.only_value(it, site)
     if is_tried(node, frame.module):
         return False
-    if isinstance(node, ast.Call) and _is_unknown_name(it, site, function, [one.arg for one in node.keywords]):
+    said = node.keywords if isinstance(node, ast.Call) else []
+    names = [one.arg for one in said if one.arg is None or one.arg in given.named]  # not what pad_shard_unpad takes
+    if _is_unknown_name(it, site, function, names):
         return True
     if given.open or given.named or not isinstance(function, Function):
         return False

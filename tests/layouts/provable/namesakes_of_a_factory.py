@@ -18,7 +18,7 @@ def own(settings):
     def get_step(settings):
         return lambda p, x: p - settings.rate * x
 
-    return jax.pmap(get_step(SimpleNamespace(rate=settings.rate * (1 + jax.process_index()))), axis_name="i")  # expect: stacked -> stacked
+    return jax.pmap(get_step(SimpleNamespace(rate=settings.rate * (1 + jax.process_index()))), axis_name="i")  # expect: stacked, stacked -> stacked
 
 
 def main():
