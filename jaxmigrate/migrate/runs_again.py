@@ -30,7 +30,6 @@ LOOPS = ast.For | ast.While | ast.AsyncFor | ast.ListComp | ast.SetComp | ast.Di
 DEEPEST = 4  # functions that are called in functions
 ONCE = ("main", "__init__", "__post_init__", "setup", "setUp")  # what runs once for a program or an object
 LEAVES = ast.Raise | ast.Return | ast.Continue | ast.Break
-FRESH = ast.Call | ast.Lambda  # what is another object each time that it is evaluated
 MAKING = named("jit", "same-call", "partial", "vmap", "gradient", "jacobian")  # a function of another one, anew
 FRAMEWORKS = tuple(starting("on-device"))  # whose functions make networks, optimizers and what they are of
 
@@ -235,9 +234,15 @@ class RunsAgain:
         for binding in holder.bindings[owner.id]:
             if binding.value is site:
                 continue
-            if binding.kind in ("def", "class") or isinstance(binding.value, FRESH):
+            if binding.kind in ("def", "class") or self._is_of_call(binding, is_object=owner is not mapped):
                 return holder.node
         return None
+
+    def _is_of_call(self, binding: Binding, *, is_object: bool) -> bool:
+        """Whether a name is bound to what its function makes; an object that a call gives counts as made by it."""
+        if is_object and isinstance(binding.value, ast.Call):
+            return True
+        return binding.value is not None and _is_new(binding.value, self.module, self.resolver)
 
     def _is_kept(self, site: ast.expr, module: Module) -> bool:
         """Whether a map lives on where it is made: on an object, in a container, or as what a function gives back."""

@@ -422,3 +422,37 @@ def fill(text: str, **words: str) -> str:
     for word, said in words.items():
         text = text.replace(f"{{{word}}}", said)
     return text
+
+
+CALLED_AGAIN = """import jax
+import jax.numpy as jnp
+
+KEPT = {{"step": abs}}
+rate = [1.0]
+
+
+def pick(name):
+    return {given}
+
+
+def epoch(x):
+    rate[0] += 1
+    fun = pick("step")
+    return jax.pmap(fun)(x)
+
+
+def main(x):
+    for _ in range(3):
+        x = epoch(x)
+    return x
+
+
+print(main(jnp.ones((8, 2))))
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "is_kept"), [("KEPT.get(name)", True), ("lambda x: rate[0] * x", False), ("jax.vmap(KEPT[name])", False)]
+)
+def test_a_function_that_a_call_hands_out_is_not_made_by_it(given: str, *, is_kept: bool) -> None:
+    assert ("lru_cache" in shown(CALLED_AGAIN.format(given=given))) is is_kept
