@@ -29,6 +29,7 @@ SILENT = starting("silent")
 
 TRANSPARENT = named("same-call", "transparent")
 NAMED_TUPLES = named("named-tuple")
+FUNCTIONS_OF = valued("functions")
 CUSTOM = named("custom-rule")
 JACOBIANS = named("jacobian")
 VMAPS = named("vmap", "like-vmap", "pmap")

@@ -35,7 +35,7 @@ from jaxmigrate.flow.variance.lattice import (
     whole,
     with_fields,
 )
-from jaxmigrate.flow.variance.library import NAMED_TUPLES
+from jaxmigrate.flow.variance.library import FUNCTIONS_OF, NAMED_TUPLES, is_changed
 from jaxmigrate.flow.variance.run import KEY, OUTSIDE, OUTSIDE_KEY, Run, at_least, stored_of, weaker
 from jaxmigrate.program.functions import is_abstract
 from jaxmigrate.program.syntax import last_name
@@ -180,7 +180,7 @@ def _known(run: Run, value: AbstractValue, name: str) -> AbstractValue | None:
                 return AbstractValue(held_in([value]), callee=Closure(function, receiver=value), host=value.host)
         return _of_values(run, owner, name, values)
     if not isinstance(owner, Instance):
-        return None
+        return _of_functions(run, owner, name) if isinstance(owner, Application) and not run.mode.lenient else None
     values = run.resolver.attribute(owner, name)
     if run.mode.lenient and 1 < len(values) <= MOST_CHOICES and all(isinstance(v, Function | Partial) for v in values):
         return run.kept(AbstractValue(callee=run.any_of(values, (owner, name))), (owner, name))
@@ -202,6 +202,26 @@ def _known(run: Run, value: AbstractValue, name: str) -> AbstractValue | None:
     if value.fields is not None and OTHERS in value.fields:
         outside = _of_values(run, owner, name, values) if run.spilled is not None else None
         return join_all([outside, field(value, name)]) if outside is not None else None
+    return _of_values(run, owner, name, values)
+
+
+def _of_functions(run: Run, owner: Application, name: str) -> AbstractValue | None:
+    """A function of the project's in a library's tuple of functions, such as `GradientTransformation(init, update)`."""
+    maker = owner.callee
+    if isinstance(maker, Function):
+        match run.resolver.returned(maker) if not isinstance(maker.node, ast.Lambda) else ():
+            case (Application(callee=External()) as made,):
+                return _of_functions(run, made, name)
+    if not isinstance(maker, External) or maker.name not in FUNCTIONS_OF or is_changed(run.resolver, maker.name):
+        return None
+    names = FUNCTIONS_OF[maker.name].split(":")
+    if name not in names:
+        return None
+    positional = [one for one in owner.arguments if one.keyword is None]
+    given = [one for one in owner.arguments if one.keyword == name] or positional[names.index(name) :][:1]
+    values = run.resolver.argument_values(given[0]) if given else ()
+    if len(values) != 1 or not isinstance(values[0], Function):
+        return None
     return _of_values(run, owner, name, values)
 
 
