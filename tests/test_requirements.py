@@ -265,6 +265,11 @@ WITH_NUMPY_1 = [
     ("jax==0.3.13\nnumpy~=1.19.5\ntensorflow~=2.4.1\n", "jax>=0.6.1\nnumpy>=1.25\ntensorflow>=2.18.1\n"),
     ("jax==0.4.23\nnumpy==1.26.2\ntensorflow==2.15.0.post1\n", "jax>=0.6.1\nnumpy==1.26.2\ntensorflow>=2.18.1\n"),
     ("jax==0.3.13\nnumpy==1.26.2\ntorch==2.0.1+cu118\n", "jax>=0.6.1\nnumpy==1.26.2\ntorch==2.0.1+cu118\n"),
+    ("jax==0.2.9\ntorch~=1.7.1\ntorchvision~=0.8.2\n", "jax>=0.6.1\ntorch>=2.3\ntorchvision>=0.18\n"),
+    (
+        "jax==0.3.13\nnumpy<2\ntorch==2.0.1\ntorchvision==0.15.2\n",
+        "jax>=0.6.1\nnumpy<2\ntorch==2.0.1\ntorchvision==0.15.2\n",
+    ),
 ]
 
 

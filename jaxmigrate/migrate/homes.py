@@ -143,6 +143,8 @@ def _home(module: Module, modules: Sequence[Module], imports: Imports) -> Home |
 
     Its own folder comes first, where it imports a file beside it, then a package, then a script's folder.
     """
+    if _goes_both_ways(module, modules, imports):
+        return None
     level = max((n.level for n in module.tree.body if isinstance(n, ast.ImportFrom)), default=0)
     own = list(_roots(imports[module]))
     others = (found for other in modules if other is not module for found in _roots(imports[other], module.path))
@@ -160,6 +162,28 @@ def _home(module: Module, modules: Sequence[Module], imports: Imports) -> Home |
     if any(_are_from_package(imports[other], folder) for other in modules if other is not module):
         return None  # somebody may import the script as a part of that package as well
     return Home(folder, "") if _is_script(module) else None
+
+
+def _goes_both_ways(module: Module, modules: Sequence[Module], imports: Imports) -> bool:
+    """Whether a file is a part of a package and a script's neighbour: no import of another one works both times.
+
+    It, or what imports it, has `from .a import b`, and `from a import b` where that fails.
+    """
+    for one in dict.fromkeys((module, *modules)):
+        plain = {path for name, path in imports[one] if "." not in name}
+        shared = plain.intersection(_relative(one)) if plain else set()
+        if module.path in shared or (one is module and shared):
+            return True
+    return False
+
+
+def _relative(module: Module) -> Iterator[Path]:
+    """The files that the relative imports of a file may lead to."""
+    for node in module.table.import_statements:
+        if isinstance(node, ast.ImportFrom) and 0 < node.level <= len(module.path.parents):
+            folder = module.path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
+            yield folder.with_suffix(".py")
+            yield from (folder / f"{alias.name}.py" for alias in node.names)
 
 
 def _are_from_package(imports: Sequence[Imported], folder: Path) -> bool:
