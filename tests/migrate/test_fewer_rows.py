@@ -108,3 +108,29 @@ def test_a_batch_with_a_row_for_each_device_is_for_all() -> None:
     check = "    if jax.device_count() > chains:\n        raise ValueError(chains)\n    assert chains >= N\n"
     text = CHAINS.replace("TEST", f"{check}    return jax.pmap(fn)(keys)\n")
     assert "[:rows]" not in fix_files({"main.py": text}, "auto")["main.py"]
+
+
+BENCHMARK = """import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+def measure(PARAMETER):
+    x = jax.random.normal(jax.random.key(0), (PARAMETER, 4))
+    return np.asarray(jax.pmap(lambda x: jnp.sin(x).sum())(x))
+
+
+def main():
+    found = []
+    for n in (2, 4, jax.local_device_count()):
+        found.append(measure(n))
+    return found
+"""
+
+
+@pytest.mark.parametrize("name", ["num_cores_to_use", "n_devices", "num_gpus"])
+def test_one_number_of_devices_after_another(name: str) -> None:
+    before = {"main.py": BENCHMARK.replace("PARAMETER", name)}
+    for layout in ("auto", "likely"):
+        after = fix_files(before, layout)
+        assert [(one.verdict, one.text) for one in run([Program("one", before, before | after)])] == [("agrees", "")]

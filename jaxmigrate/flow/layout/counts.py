@@ -18,6 +18,7 @@ COUNTS = re.compile(
     r"device_count|local_devices|\bjax\.devices\(\)|(?<![\w.)\]])devices\(\)"  # not those of an array
     r"|\breplicate\(|\bshard\(|device_put_(replicated|sharded)|n_devices"
 )
+OF_SOME = re.compile(r"_?(?:n|nb|num|number_of)_?(?:\w+_)?(?:accelerators|chips|cores|devices|gpus|tpus)(?:_\w+)?$")
 COUNTED = ("device_count", "local_device_count")
 LISTED = ("devices", "local_devices")
 FILLED = ("ones", "zeros", "full", "empty")
@@ -34,7 +35,8 @@ def may_be_fewer(module: Module, but: Collection[ast.AST] = ()) -> bool:
 
     Some nodes are left out of account.
     """
-    return "device" in module.text and (_takes_part(module, but) or _maps_where_enough(module))
+    ways = (_maps_where_enough, _runs_for_some)
+    return "device" in module.text and (_takes_part(module, but) or any(one(module) for one in ways))
 
 
 def _takes_part(module: Module, but: Collection[ast.AST] = ()) -> bool:
@@ -162,6 +164,24 @@ def _maps_where_enough(module: Module) -> bool:
                 continue
         if any(_asks_for_enough(test, way, module) for way in ways):
             return True
+    return False
+
+
+def _runs_for_some(module: Module) -> bool:
+    """Whether a file that maps runs a function for one number of devices after another.
+
+    `for n in (1, 2, 4): measure(n)`, where `measure` calls what it takes a number of devices or cores.
+    """
+    loops = (n for n in module.nodes if isinstance(n, ast.For) and isinstance(n.target, ast.Name))
+    for loop in loops if "pmap" in module.text else ():
+        for call in (one for one in walk(loop) if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)):
+            given = [
+                i for i, one in enumerate(call.args) if isinstance(one, ast.Name) and one.id == last_name(loop.target)
+            ]
+            made = module.table.root.bindings.get(last_name(call.func), ()) if given else ()
+            spec = [one.node.args.args for one in made if isinstance(one.node, ast.FunctionDef)]
+            if any(i < len(names) and OF_SOME.match(names[i].arg) for names in spec for i in given):
+                return True
     return False
 
 
