@@ -414,8 +414,10 @@ class MapWriter:
         if plan.moves or plan.lays_out or not self.places.is_value(plan, place):
             return False
         renamed = "bound" in around.parts  # what is mapped has another name above, so that the map can have its own
-        alone = isinstance(place, ast.Assign) and self.places.is_def(place, plan)
-        alone = alone and isinstance(place, ast.Assign) and (renamed or self.places.can_be_def(place, plan))
+        alone = isinstance(place, ast.Assign) and (
+            (renamed and (self.places.is_def(place, plan) or self.places.is_last(place, plan)))
+            or self.places.can_be_def(place, plan)
+        )
         target = place.targets[0] if isinstance(place, ast.Assign) else None
         called = target.id if alone and isinstance(target, ast.Name) else ""
         called = called or self.above.name(plan, f"sharded_{self.places.stem(plan)}")

@@ -146,3 +146,33 @@ def main(encoder, x):
 def test_what_a_function_makes_is_called_by_what_that_says(maker: str, name: str) -> None:
     after = fix_files({"main.py": MADE.replace("MAKER", maker)}, "auto")["main.py"]
     assert f"    {name} = {maker}(encoder, 2.0)\n" in after
+
+
+HANDED = """
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+from flax.training.common_utils import shard
+import lib
+
+encode, decode = lib.load()
+w = jax_utils.replicate(jnp.ones(3))
+encode = jax.pmap(encode)
+FOUND = []
+for i in range(2):
+    FOUND.append(np.asarray(encode(w, shard(np.arange(48, dtype=np.float32).reshape(16, 3) + i))))
+
+def main():
+    return FOUND
+"""
+
+
+def test_a_map_that_takes_the_name_of_what_it_maps_is_the_function_above_it() -> None:
+    before = {"main.py": HANDED}
+    after = fix_files(before, "auto")
+    assert "encode_fn = encode\n" in after["main.py"]
+    assert "def encode(*args):" in after["main.py"]
+    assert "sharded_encode" not in after["main.py"]
+    lib = {"lib.py": "def load():\n    return (lambda w, x: x @ w), (lambda w, x: x * w)\n"}
+    assert agrees(before | lib, after | lib)
