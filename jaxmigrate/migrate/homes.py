@@ -10,7 +10,7 @@ import ast
 import functools
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -171,15 +171,15 @@ def _goes_both_ways(module: Module, modules: Sequence[Module], imports: Imports)
     """
     for one in dict.fromkeys((module, *modules)):
         plain = {path for name, path in imports[one] if "." not in name}
-        shared = plain.intersection(_relative(one)) if plain else set()
+        shared = plain.intersection(_relative(one, one.table.import_statements)) if plain else set()
         if module.path in shared or (one is module and shared):
             return True
     return False
 
 
-def _relative(module: Module) -> Iterator[Path]:
-    """The files that the relative imports of a file may lead to."""
-    for node in module.table.import_statements:
+def _relative(module: Module, statements: Iterable[ast.stmt]) -> Iterator[Path]:
+    """The files that the relative imports among some statements of a file may lead to."""
+    for node in statements:
         if isinstance(node, ast.ImportFrom) and 0 < node.level <= len(module.path.parents):
             folder = module.path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
             yield folder.with_suffix(".py")
@@ -193,13 +193,7 @@ def _are_from_package(imports: Sequence[Imported], folder: Path) -> bool:
 
 def _imports_as_part(module: Module, target: Path) -> bool:
     """Whether a file imports another one as a part of the package that both are in."""
-    for node in module.tree.body:
-        if isinstance(node, ast.ImportFrom) and 0 < node.level <= len(module.path.parents):
-            folder = module.path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
-            names = (alias.name for alias in node.names)
-            if target == folder.with_suffix(".py") or (target.parent == folder and target.stem in names):
-                return True
-    return False
+    return target in _relative(module, module.tree.body)
 
 
 def _is_script(module: Module) -> bool:

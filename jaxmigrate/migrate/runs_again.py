@@ -325,10 +325,10 @@ def _gives_new(function: Function, resolver: Resolver, depth: int) -> bool:
     given = [part for one in returned_by(node) for part in (one.elts if isinstance(one, ast.Tuple) else [one])]
     for one in given:
         bindings = table.own_scope[node].bindings.get(one.id, ()) if isinstance(one, ast.Name) else ()
-        values = [one] if one is not None and not isinstance(one, ast.Name) else [b.value for b in bindings]
-        made = [b.kind == "def" for b in bindings] or [False]
-        fresh = [value is not None and _is_new(value, function.module, resolver, depth) for value in values]
-        if not fresh or not all(new or of_def for new, of_def in zip(fresh, made, strict=True)):
+        values = [b.value for b in bindings if b.kind != "def"] if isinstance(one, ast.Name) else [one]
+        if not (bindings or values) or not all(
+            value is not None and _is_new(value, function.module, resolver, depth) for value in values
+        ):
             return False
     return bool(given)
 

@@ -170,17 +170,22 @@ def _maps_where_enough(module: Module) -> bool:
 def _runs_for_some(module: Module) -> bool:
     """Whether a file that maps runs a function for one number of devices after another.
 
-    `for n in (1, 2, 4): measure(n)`, where `measure` calls what it takes a number of devices or cores.
+    `for n in (1, 2, 4): measure(n)`, where the parameter of `measure` is called `num_devices` or the like.
     """
-    loops = (n for n in module.nodes if isinstance(n, ast.For) and isinstance(n.target, ast.Name))
-    for loop in loops if "pmap" in module.text else ():
-        for call in (one for one in walk(loop) if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)):
-            given = [
-                i for i, one in enumerate(call.args) if isinstance(one, ast.Name) and one.id == last_name(loop.target)
-            ]
-            made = module.table.root.bindings.get(last_name(call.func), ()) if given else ()
-            spec = [one.node.args.args for one in made if isinstance(one.node, ast.FunctionDef)]
-            if any(i < len(names) and OF_SOME.match(names[i].arg) for names in spec for i in given):
+    if "pmap" not in module.text:
+        return False
+    loops = [one for one in module.nodes if isinstance(one, ast.For) and isinstance(one.target, ast.Name)]
+    return any(_gives_count(call, last_name(loop.target), module) for loop in loops for call in walk(loop))
+
+
+def _gives_count(call: ast.AST, name: str, module: Module) -> bool:
+    """Whether a call gives a name to a parameter of a function of the file that is called a number of devices."""
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+        return False
+    for made in module.table.root.bindings.get(call.func.id, ()):
+        names = made.node.args.args if isinstance(made.node, ast.FunctionDef) else []
+        for given, parameter in zip(call.args, names, strict=False):
+            if isinstance(given, ast.Name) and given.id == name and OF_SOME.match(parameter.arg):
                 return True
     return False
 

@@ -60,7 +60,6 @@ TILES = named("tiles")
 PUTS_SLICES = the("puts-slices")
 OF_ARRAY = "array"  # the form of what is said of the slices of one array, and not of a tree
 COUNTINGS = named("counting")
-COPIES = frozenset(f"{home}.{name}" for home in ("jax.numpy", "numpy") for name in ("array", "asarray"))
 CONSTANTS = named("constant")  # arrays of one value
 BROADCASTS = named("broadcasts")
 CONVERTS = named("array-of")
@@ -204,7 +203,7 @@ class Idioms:
         """x of `jnp.array(x)`, which has its shape."""
         match node:
             case ast.Call(args=[ast.Name() as given], keywords=named) if all(one.arg == "dtype" for one in named):
-                return given if self.external(node.func, module) in COPIES else None
+                return given if self.external(node.func, module) in CONVERTS else None
         return None
 
     def makes_strong(self, node: ast.expr, module: Module) -> bool:

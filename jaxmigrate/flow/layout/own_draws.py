@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import re
 
-from jaxmigrate.flow.layout.idioms import Idioms
+from jaxmigrate.flow.layout.idioms import Idioms, number_of_keys
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 
@@ -30,10 +30,10 @@ def is_one(idioms: Idioms, call: ast.Call, module: Module) -> bool:
 def _are_keys(idioms: Idioms, node: ast.expr, module: Module, depth: int) -> bool:
     """Whether an expression is as many keys as there are devices: `jax.random.split(key, n)`."""
     match node:
-        case ast.Call(func=func, args=args, keywords=keywords):
+        case ast.Call(func=func):
             if idioms.external(func, module) in SPLITS:
-                counts = [*args[1:], *(k.value for k in keywords if k.arg == "num")]
-                return any(idioms.is_count(one, module) or _has_count(idioms, one, module) for one in counts)
+                count = number_of_keys(node)
+                return idioms.rows(node, module) or (count is not None and _has_count(idioms, count, module))
             name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
             return name in PER_DEVICE
         case ast.Name() if depth:
