@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from jaxmigrate.flow.factories import is_come_to
 from jaxmigrate.flow.first_devices import FETCHING, names_first, takes_first_slice
-from jaxmigrate.flow.layout.idioms import REPLICATES
+from jaxmigrate.flow.layout.kinds import REPLICATES
 from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.functions import returned_by

@@ -18,7 +18,7 @@ from jaxmigrate.flow.fixes import Offer, described
 from jaxmigrate.flow.guards import is_within_raises
 from jaxmigrate.flow.host.engine import new_run, run_project
 from jaxmigrate.flow.host.run import Run, Stepped
-from jaxmigrate.flow.layout.idioms import REPLICATES
+from jaxmigrate.flow.layout.kinds import REPLICATES
 from jaxmigrate.flow.map_prefilter import MapPrefilter
 from jaxmigrate.flow.mapped_calls import ShardCall, shard_calls
 from jaxmigrate.flow.mapped_methods import MappedMethods

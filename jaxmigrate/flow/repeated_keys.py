@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterator
 
 from jaxmigrate.flow.facts import Facts
-from jaxmigrate.flow.layout.idioms import BROADCASTS, REPLICATES, STACKS, TILES
+from jaxmigrate.flow.layout.kinds import BROADCASTS, REPLICATES, STACKS, TILES
 from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.process_texts import texts_beside

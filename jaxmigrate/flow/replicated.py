@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from jaxmigrate.flow.inherited_calls import calls_in_bases
 from jaxmigrate.flow.layout.functions import single_return
-from jaxmigrate.flow.layout.idioms import BROADCASTS, REPLICATES, STACKS
+from jaxmigrate.flow.layout.kinds import BROADCASTS, REPLICATES, STACKS
 from jaxmigrate.flow.mapped_methods import MappedMethods
 from jaxmigrate.flow.operations import is_device_map
 from jaxmigrate.flow.readings import DeviceMap, read_map

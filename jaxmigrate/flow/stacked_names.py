@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from jaxmigrate.flow.facts import Facts
-from jaxmigrate.flow.layout.idioms import REPLICATES
+from jaxmigrate.flow.layout.kinds import REPLICATES
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.order import reaching
 from jaxmigrate.program.scopes import Binding

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from jaxmigrate.flow.drawn_streams import is_drawn_from
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.fixed_keys import trains
-from jaxmigrate.flow.layout.idioms import REPLICATES
+from jaxmigrate.flow.layout.kinds import REPLICATES
 from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.repeated_keys import TELLS_APART
 from jaxmigrate.flow.stale_keys import field_of, key_of

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from jaxmigrate.flow.facts import Facts
-from jaxmigrate.flow.layout.idioms import REPLICATES
+from jaxmigrate.flow.layout.kinds import REPLICATES
 from jaxmigrate.flow.readings import unmapped
 from jaxmigrate.flow.stacked_names import nearest
 from jaxmigrate.program.collectives import PMAPS

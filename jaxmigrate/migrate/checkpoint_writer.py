@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from jaxmigrate.flow.layout.choices import OpChoice
 from jaxmigrate.flow.layout.jaxline import SLICES, WHOLES, targets
-from jaxmigrate.migrate.array_writer import ArrayWriter
+from jaxmigrate.migrate.array_texts import ArrayTexts
 from jaxmigrate.migrate.style import style_of
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.operations import After, Operation, Replace, code
@@ -48,7 +48,7 @@ class Table:
         return bool(self.top or self.bottom or any(e.above or e.behind for e in self.entries))
 
 
-def write_checkpoints(module: Module, choices: Sequence[OpChoice], arrays: ArrayWriter) -> Iterator[Operation]:
+def write_checkpoints(module: Module, choices: Sequence[OpChoice], arrays: ArrayTexts) -> Iterator[Operation]:
     """The operations on all experiments of a file whose attributes moved."""
     parents = module.table.parents
     moved: dict[ast.ClassDef, list[OpChoice]] = {}
@@ -62,7 +62,7 @@ def write_checkpoints(module: Module, choices: Sequence[OpChoice], arrays: Array
 
 
 def _experiment(
-    module: Module, holder: ast.ClassDef, choices: Sequence[OpChoice], arrays: ArrayWriter
+    module: Module, holder: ast.ClassDef, choices: Sequence[OpChoice], arrays: ArrayTexts
 ) -> Iterator[Operation]:
     """Moves entries from the table of slices to the one of whole arrays."""
     assigned = [s for s in holder.body if isinstance(s, ast.Assign | ast.AnnAssign)]
@@ -94,7 +94,7 @@ def _with(table: Table, entries: list[Entry]) -> Table:
     return Table(table.node, entries, table.top, table.bottom, table.ends_with_comma)
 
 
-def _methods(entries: Sequence[Entry], choices: Sequence[OpChoice], arrays: ArrayWriter) -> Iterator[str]:
+def _methods(entries: Sequence[Entry], choices: Sequence[OpChoice], arrays: ArrayTexts) -> Iterator[str]:
     """What a checkpoint takes and what it gives back, as they were; a chief among processes takes it by itself."""
     donated = any(choice.donated for choice in choices)
     jax = arrays.names.of("jax")

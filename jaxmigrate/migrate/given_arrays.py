@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from jaxmigrate.flow.layout.idioms import Idioms
+from jaxmigrate.flow.layout import made_arrays
 from jaxmigrate.migrate.one_device import is_only_called
 from jaxmigrate.migrate.site_calls import has_receiver, taken_calls
 from jaxmigrate.program.library import named
@@ -33,7 +33,7 @@ def given_arrays(site: MappedSite, resolver: Resolver) -> frozenset[int | str]:
 
 
 def _is_array(node: ast.expr, module: Module, resolver: Resolver) -> bool:
-    if Idioms(resolver).makes_array(node, module):
+    if made_arrays.makes_array(resolver, node, module):
         return True
     values = resolver.values(node, module)
     made = [v.callee for v in values if isinstance(v, Application) and isinstance(v.callee, External)]

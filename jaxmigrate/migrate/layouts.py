@@ -17,7 +17,7 @@ from jaxmigrate.flow.layout.reachable_modules import ReachableModules
 from jaxmigrate.flow.layout.solve import Setup
 from jaxmigrate.flow.layout.some_devices import given_to_all
 from jaxmigrate.migrate import placing
-from jaxmigrate.migrate.array_writer import Program
+from jaxmigrate.migrate.array_texts import Program
 from jaxmigrate.migrate.asked_axes import may_be_asked
 from jaxmigrate.migrate.decide import Decision, Surroundings, default_axis
 from jaxmigrate.migrate.imports import has_jax_import

@@ -10,7 +10,7 @@ from dataclasses import replace
 from jaxmigrate.flow.layout.choices import SiteChoice
 from jaxmigrate.flow.layout.counts import counts_devices, has_fixed_rows, may_be_fewer, may_map_fewer
 from jaxmigrate.flow.layout.device_lists import changes_devices
-from jaxmigrate.migrate.array_writer import Program
+from jaxmigrate.migrate.array_texts import Program
 from jaxmigrate.migrate.asked_axes import may_be_asked
 from jaxmigrate.migrate.compiled import compiling
 from jaxmigrate.migrate.decide import Surroundings, default_axis

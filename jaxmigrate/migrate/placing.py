@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 
-from jaxmigrate.flow.layout.idioms import UNREPLICATE
+from jaxmigrate.flow.layout.kinds import UNREPLICATE
 from jaxmigrate.flow.layout.operations import is_fetched
 from jaxmigrate.flow.mapped_calls import JITS
 from jaxmigrate.program.combined import PARTIALS

@@ -16,6 +16,25 @@ def last_name(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
+def said_names(node: ast.expr) -> list[str]:
+    """What an expression is called, in small letters: of `batch['image']` the key first, of `next(it)` the iterator."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return [name.lower()]
+        case ast.Subscript(value=value, slice=ast.Constant(value=str(key))):
+            return [key.lower(), *said_names(value)]
+        case ast.Subscript(value=value) | ast.Starred(value=value) | ast.Call(args=[value]):
+            return said_names(value)
+        case ast.Call(func=func):
+            return said_names(func)
+    return []
+
+
+def said_name(node: ast.expr) -> str:
+    """The first of these, empty where an expression says none."""
+    return next(iter(said_names(node)), "")
+
+
 def has_stars(call: ast.Call) -> bool:
     """Whether `*` or `**` hides which arguments a call passes."""
     return any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)

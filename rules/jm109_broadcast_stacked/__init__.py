@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import Step
 from jaxmigrate.flow.facts import Facts
-from jaxmigrate.flow.layout.idioms import REPLICATES, SPLITS
+from jaxmigrate.flow.layout.kinds import REPLICATES, SPLITS
 from jaxmigrate.flow.readings import DeviceMap, broadcast
 from jaxmigrate.flow.stacked_names import is_stacked, nearest
 from jaxmigrate.program.collectives import PMAPS

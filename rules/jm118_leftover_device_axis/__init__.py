@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import Step
 from jaxmigrate.flow.facts import Facts
-from jaxmigrate.flow.layout.idioms import REPLICATES
+from jaxmigrate.flow.layout.kinds import REPLICATES
 from jaxmigrate.program.collectives import PMAPS
 from jaxmigrate.program.library import last_names, named
 from jaxmigrate.program.modules import Module

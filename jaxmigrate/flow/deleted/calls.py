@@ -7,7 +7,7 @@ import ast
 from jaxmigrate.flow.deleted.heap import Donation, Key, Thing
 from jaxmigrate.flow.deleted.run import Frame, Given, Run
 from jaxmigrate.flow.later_reads import METADATA
-from jaxmigrate.flow.layout.idioms import REPLICATES
+from jaxmigrate.flow.layout.kinds import REPLICATES
 from jaxmigrate.program.library import named
 from jaxmigrate.program.scopes import positional_names, walk
 from jaxmigrate.program.syntax import last_name

@@ -13,7 +13,7 @@ from jaxmigrate.flow.host.held import ANY, NOTHING, UNKNOWN, Held, Key, Source
 from jaxmigrate.flow.host.placed import is_whole
 from jaxmigrate.flow.host.run import Run
 from jaxmigrate.flow.host.statements import path_of
-from jaxmigrate.flow.layout.idioms import REPLICATES, SPLITS
+from jaxmigrate.flow.layout.kinds import REPLICATES, SPLITS
 from jaxmigrate.flow.mapped_calls import JITS
 from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.library import last_names, named

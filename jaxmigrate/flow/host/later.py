@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from jaxmigrate.flow.later_reads import block_of, stores
-from jaxmigrate.flow.layout.idioms import REPLICATES
+from jaxmigrate.flow.layout.kinds import REPLICATES
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import External

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 
 from jaxmigrate.flow.layout import read_only_copies
 from jaxmigrate.flow.layout.causes import NOT_ONE, Reason
-from jaxmigrate.flow.layout.idioms import PUTS_SLICES, REPLICATES, SPLITS
 from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.kinds import PUTS_SLICES, REPLICATES, SPLITS
 from jaxmigrate.flow.layout.values import MADE, MIXED, Blocker, Group, describe, placed, told
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.scopes import Binding

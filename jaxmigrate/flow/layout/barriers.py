@@ -13,7 +13,7 @@ from dataclasses import replace
 from jaxmigrate.flow.layout import mapped_bodies
 from jaxmigrate.flow.layout.choices import Layouts, SiteChoice
 from jaxmigrate.flow.layout.groups import Groups
-from jaxmigrate.flow.layout.idioms import CONSTANTS
+from jaxmigrate.flow.layout.kinds import CONSTANTS
 from jaxmigrate.flow.layout.model import Op, SiteCall
 from jaxmigrate.flow.layout.operations import is_fetched
 from jaxmigrate.flow.layout.shape_texts import leading_sizes, shape_given

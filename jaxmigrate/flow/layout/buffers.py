@@ -11,8 +11,8 @@ from typing import TypeAlias
 from jaxmigrate.flow.layout.advice import shortened
 from jaxmigrate.flow.layout.alias_flow import VIEWS, Variable, given_back, held, home_of, named, same
 from jaxmigrate.flow.layout.causes import Stacked
-from jaxmigrate.flow.layout.idioms import RESHAPES
 from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.kinds import RESHAPES
 from jaxmigrate.flow.layout.model import PRESUMED
 from jaxmigrate.flow.layout.module_names import imported_names
 from jaxmigrate.flow.layout.own_values import is_counted, is_entry

@@ -12,7 +12,6 @@ from jaxmigrate.flow.layout import (
     constructing,
     containers,
     devices,
-    host_arithmetic,
     host_optimizers,
     implicit_methods,
     jaxline,
@@ -29,6 +28,7 @@ from jaxmigrate.flow.layout import (
     padding,
     read_only_copies,
     read_only_parameters,
+    reductions,
     reflection,
     remade_tuples,
     spreading,
@@ -38,8 +38,8 @@ from jaxmigrate.flow.layout import (
     whole_updates,
 )
 from jaxmigrate.flow.layout.causes import Reason, Stacked
-from jaxmigrate.flow.layout.idioms import Idiom
 from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.kinds import Idiom
 from jaxmigrate.flow.layout.model import Context, Frame, Given, blocker_at
 from jaxmigrate.flow.layout.shape_texts import is_none
 from jaxmigrate.flow.layout.values import (
@@ -111,7 +111,7 @@ def call(it: Interpreter, node: ast.Call, frame: Frame) -> Abstract:
     given = arguments(it, node, frame, to_maps=spreading.calls_maps(callee))
     if given.waits:
         return NOTHING  # for what a star spreads
-    host_arithmetic.note_plain(it, callee, given, node, frame)
+    reductions.note_plain(it, callee, given, node, frame)
     return observing.made(it, call_value(it, callee, given, node, frame), node, frame)
 
 

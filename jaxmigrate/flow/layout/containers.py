@@ -10,6 +10,7 @@ from jaxmigrate.flow.layout import (
     named_functions,
     operations,
     projections,
+    reductions,
     tree_methods,
 )
 from jaxmigrate.flow.layout.causes import Stacked
@@ -84,8 +85,8 @@ def _of_list(it: Interpreter, owner: Seq, name: str, given: Given, node: ast.exp
             return owner
         case (("clear" | "reverse" | "close"), 0):
             return NONE
-        case _, 0 if name in host_arithmetic.REDUCING and not given.named:  # of an array that is made of a list
-            return host_arithmetic.reduced(it, host_arithmetic.REDUCING[name], owner, node, frame)
+        case _, 0 if name in reductions.REDUCING and not given.named:  # of an array that is made of a list
+            return reductions.reduced(it, reductions.REDUCING[name], owner, node, frame)
     return None
 
 

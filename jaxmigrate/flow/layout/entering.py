@@ -13,7 +13,7 @@ from dataclasses import replace
 from jaxmigrate.flow.layout import mapped_bodies, presuming
 from jaxmigrate.flow.layout.choices import Choice, Layouts, OpChoice, SiteChoice
 from jaxmigrate.flow.layout.groups import Groups
-from jaxmigrate.flow.layout.idioms import Kind
+from jaxmigrate.flow.layout.kinds import Kind
 from jaxmigrate.flow.layout.model import Op, SiteCall
 from jaxmigrate.flow.layout.values import Func, Group, Site
 from jaxmigrate.program.modules import Module

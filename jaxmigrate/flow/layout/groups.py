@@ -6,14 +6,24 @@ import ast
 from collections.abc import Collection
 from typing import Literal, cast
 
-from jaxmigrate.flow.layout import classes, host_arithmetic, jaxline, objects, operations, results, run_by_all, sizes
+from jaxmigrate.flow.layout import (
+    classes,
+    host_arithmetic,
+    jaxline,
+    objects,
+    operations,
+    reductions,
+    results,
+    run_by_all,
+    sizes,
+)
 from jaxmigrate.flow.layout.buffers import is_result_written
 from jaxmigrate.flow.layout.causes import NOT_ONE, Reason, Stacked
 from jaxmigrate.flow.layout.choices import Choice, Name, NamedTuple, SiteChoice
 from jaxmigrate.flow.layout.examples import is_example_of
-from jaxmigrate.flow.layout.idioms import COUNTINGS
 from jaxmigrate.flow.layout.interpreter import Interpreter
-from jaxmigrate.flow.layout.model import ENTRY, OBSERVED, PRESUMED, Key, Keys, Op, Place
+from jaxmigrate.flow.layout.kinds import COUNTINGS
+from jaxmigrate.flow.layout.model import BATCH, ENTRY, OBSERVED, PRESUMED, Key, Keys, Op, Place
 from jaxmigrate.flow.layout.site_facts import SiteFacts
 from jaxmigrate.flow.layout.values import PROCESSES, Blocker, Group, Remedy, told
 from jaxmigrate.flow.variance import AbstractValue, Level
@@ -26,23 +36,23 @@ PARAMETERS = frozenset({"model", "optimizer", "parameters", "params", "target", 
 SLICED = ("handed over", "padded")  # by libraries, with one slice for each device
 REPLICABLE = frozenset(
     {"replicate", "output", "argument", "first", "inner", "metrics", "numpy", "written", "stack", "checkpoint"}
-    | {"identity", "listed", "size", "type", "whole", host_arithmetic.REDUCED, host_arithmetic.FETCHED}
-    | {host_arithmetic.AVERAGED}
+    | {"identity", "listed", "size", "type", "whole", reductions.REDUCED, reductions.FETCHED}
+    | {reductions.AVERAGED}
 )
 COMPUTED = frozenset({host_arithmetic.ALONE, host_arithmetic.DIVIDED, host_arithmetic.TOGETHER})
 ON_HOST = COMPUTED | {
-    host_arithmetic.FLAT,
-    host_arithmetic.DEEP,
-    host_arithmetic.BATCH,
-    host_arithmetic.REDUCED,
-    host_arithmetic.FETCHED,
-    host_arithmetic.SUMMED,
-    host_arithmetic.AVERAGED,
+    reductions.FLAT,
+    reductions.DEEP,
+    BATCH,
+    reductions.REDUCED,
+    reductions.FETCHED,
+    reductions.SUMMED,
+    reductions.AVERAGED,
 }  # what host code does with arrays, and leaves as it is
-ON_ONE_PROCESS = COMPUTED | {"listed", "merge", "output", host_arithmetic.FLAT}
-ON_ONE_PROCESS |= {host_arithmetic.REDUCED, host_arithmetic.FETCHED, host_arithmetic.SUMMED}
+ON_ONE_PROCESS = COMPUTED | {"listed", "merge", "output", reductions.FLAT}
+ON_ONE_PROCESS |= {reductions.REDUCED, reductions.FETCHED, reductions.SUMMED}
 OF_PROCESS = frozenset({"merge", "output"})  # and with several, where each takes its own rows
-SPLITTING = frozenset({"split", "merge", host_arithmetic.BATCH})
+SPLITTING = frozenset({"split", "merge", BATCH})
 PART_OF_PROCESS = Stacked.READ_ON_HOST.reason(
     "is taken apart on the host, where each of several processes would have only a part of a global array"
 )
@@ -113,11 +123,11 @@ class Groups:
                 found.setdefault(group.find(), set()).add(str(key[0]))
         for op in self.it.operations.ops.values():
             if op.kind == "size" and sizes.shows_axis(op):
-                found[op.group.find()].add(host_arithmetic.DEEP)
+                found[op.group.find()].add(reductions.DEEP)
         for kinds in found.values():
-            if kinds >= {host_arithmetic.FLAT, host_arithmetic.DEEP} and not self.processes:
+            if kinds >= {reductions.FLAT, reductions.DEEP} and not self.processes:
                 kinds.add("merge")
-            kinds.discard(host_arithmetic.DEEP)
+            kinds.discard(reductions.DEEP)
         return found
 
     def _join_batches(self) -> bool:
@@ -168,8 +178,8 @@ class Groups:
         kinds = self.kinds_of(root)
         if self.processes and kinds & SPLITTING and not self.shown.isdisjoint(self.family_of(root)):
             return None  # a process cannot show what others have
-        if host_arithmetic.BATCH in kinds:
-            return "split" if kinds <= self.splittable | {"output", host_arithmetic.BATCH} else None
+        if BATCH in kinds:
+            return "split" if kinds <= self.splittable | {"output", BATCH} else None
         if "split" in kinds or "merge" in kinds:
             fetched = self.processes and kinds & OF_PROCESS and not self.on_host.isdisjoint(self.family_of(root))
             return "split" if kinds <= self.splittable and not fetched else None
@@ -185,7 +195,7 @@ class Groups:
         """By group, what lets each process compute on the host with arrays that are global; None where nothing does."""
         found: dict[Group, list[Assumption | None]] = {}
         for key, group in self.it.groups.items() if self.processes else ():
-            if key[0] in COMPUTED | {host_arithmetic.REDUCED, host_arithmetic.AVERAGED}:
+            if key[0] in COMPUTED | {reductions.REDUCED, reductions.AVERAGED}:
                 node = cast("ast.expr", key[1])
                 module = next(one for one in self.it.modules if node in one.table.parents)
                 found.setdefault(group.find(), []).append(run_by_all.assumed(self.it, node, module))
@@ -229,8 +239,8 @@ class Groups:
             and not self.shown.isdisjoint(self.family_of(root))
         ):
             return SHOWN_IN_PART
-        if self.processes and host_arithmetic.REDUCED in kinds and kinds.isdisjoint(SPLITTING):
-            return self._at(root, {host_arithmetic.REDUCED}, REDUCED_BY_ONE, PROCESSES)
+        if self.processes and reductions.REDUCED in kinds and kinds.isdisjoint(SPLITTING):
+            return self._at(root, {reductions.REDUCED}, REDUCED_BY_ONE, PROCESSES)
         taken_apart = kinds & ON_ONE_PROCESS - OF_PROCESS
         if self.processes and "merge" in kinds and not self.on_host.isdisjoint(self.family_of(root)):
             return self._at(root, {"merge"}, PART_OF_PROCESS, PROCESSES)
@@ -248,13 +258,13 @@ class Groups:
 
     def _of_host(self, root: Group, kinds: set[str]) -> Reason | Blocker | None:
         """What arithmetic on the host keeps the arrays of a group stacked."""
-        if host_arithmetic.FLAT in kinds and kinds.isdisjoint({"split", "merge"}):
+        if reductions.FLAT in kinds and kinds.isdisjoint({"split", "merge"}):
             said = Stacked.READ_ON_HOST.reason("has all its elements put in another shape on the host")
-            return self._at(root, {host_arithmetic.FLAT}, said)
+            return self._at(root, {reductions.FLAT}, said)
         if not COMPUTED.isdisjoint(kinds) and not kinds <= self.splittable:
             return self._at(root, COMPUTED, Stacked.READ_ON_HOST.reason("takes part in arithmetic on the host"))
-        if host_arithmetic.SUMMED in kinds and kinds.isdisjoint(SPLITTING):
-            return self._at(root, {host_arithmetic.SUMMED}, SUMMED_COPIES)
+        if reductions.SUMMED in kinds and kinds.isdisjoint(SPLITTING):
+            return self._at(root, {reductions.SUMMED}, SUMMED_COPIES)
         return None
 
     def _at(self, root: Group, kinds: Collection[str], said: Reason, remedy: Remedy | None = None) -> Reason | Blocker:

@@ -10,8 +10,8 @@ import ast
 from collections.abc import Collection, Sequence
 
 from jaxmigrate.flow.layout import operations
-from jaxmigrate.flow.layout.idioms import RESHAPES
 from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.kinds import RESHAPES
 from jaxmigrate.flow.layout.model import Frame
 from jaxmigrate.flow.layout.shape_texts import is_minus_one, same
 from jaxmigrate.flow.layout.values import Abstract, Nothing, Ref

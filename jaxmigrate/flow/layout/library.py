@@ -13,6 +13,7 @@ from jaxmigrate.flow.layout import (
     host_arithmetic,
     host_optimizers,
     implicit_methods,
+    key_rows,
     known_keys,
     module_variables,
     numpys,
@@ -20,13 +21,15 @@ from jaxmigrate.flow.layout import (
     padding,
     projections,
     read_only_copies,
+    reductions,
     sizes,
     trusting,
     unfollowed_calls,
 )
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.functions import only_parameter
-from jaxmigrate.flow.layout.idioms import (
+from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.kinds import (
     CONSTANTS,
     COUNTINGS,
     FETCHED_FIRSTS,
@@ -41,7 +44,6 @@ from jaxmigrate.flow.layout.idioms import (
     WITHOUT_LOOKING,
     Idiom,
 )
-from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given, given_of
 from jaxmigrate.flow.layout.numbers import is_number
 from jaxmigrate.flow.layout.shape_texts import is_zero
@@ -138,7 +140,7 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
     if name in COPIES and values and isinstance(values[0], Ref) and not any(map(is_tracked, values[1:])):
         it.changed |= values[0].group.flatten()
         return _of_library(name, values[0])
-    if name in COPIES | STACKS and host_arithmetic.is_reduced_at_once(it, node, frame.module) and _is_list(given):
+    if name in COPIES | STACKS and reductions.is_reduced_at_once(it, node, frame.module) and _is_list(given):
         return values[0]
     if name in KEY_SPLITS and len(values) == 1 and not is_tracked(values[0]) and it.idioms.some is None:
         return operations.rows(it, node, frame)
@@ -406,12 +408,12 @@ def _map_together(it: Interpreter, given: Given, node: ast.expr, frame: Frame) -
 def _reduced(it: Interpreter, mapped: object, tree: Abstract, node: ast.expr, frame: Frame) -> Abstract | None:
     """`jax.tree.map(np.mean, tree)`: one number of all elements of each array."""
     name = mapped.name if isinstance(mapped, Ext) else ""
-    if name not in host_arithmetic.EXACT | host_arithmetic.MEANS:
+    if name not in reductions.EXACT | reductions.MEANS:
         return None
     leaf = _leaf(it, tree, node, frame)
     if not isinstance(leaf, Ref):
         return PLAIN
-    made = host_arithmetic.reduced(it, name, leaf, node, frame, fetched=name.startswith("numpy."))
+    made = reductions.reduced(it, name, leaf, node, frame, fetched=name.startswith("numpy."))
     return _like(tree, made) if made is not None else None
 
 
@@ -532,11 +534,12 @@ def _by_position(given: Given, node: ast.Call, name: str) -> Given:
 def _gives_rows(it: Interpreter, name: str, node: ast.Call, frame: Frame) -> bool:
     """Whether a call gives an array with a row of its own for each device: keys, numbers, what a list has for each."""
     if name == "jax.random.split":
-        return it.idioms.rows(node, frame.module)
+        return key_rows.splits_for_each(it.idioms, node, frame.module)
     if name in COUNTINGS:
         return len(node.args) == 1 and not node.keywords and it.idioms.is_count(node.args[0], frame.module)
     return name in STACKS and (
-        it.idioms.listed_rows(node, frame.module) or it.idioms.made_one_by_one(node, frame.module)
+        key_rows.listed_for_each(it.idioms, node, frame.module)
+        or key_rows.made_one_by_one(it.idioms, node, frame.module)
     )
 
 

@@ -10,6 +10,7 @@ from jaxmigrate.flow.layout import (
     classes,
     devices,
     handed_back,
+    made_arrays,
     observing,
     outcomes,
     results,
@@ -133,7 +134,7 @@ def call_site(
             it.touch(("site", site))
         is_array = isinstance(value, Ref) and value.is_array
         alone = own and not is_tracked(value) and not call.is_spread(places[index])
-        is_array |= alone and it.idioms.is_array(places[index], frame.module)
+        is_array |= alone and made_arrays.is_array(places[index], frame.module)
         _give(it, site, index, value, is_array, node, frame)
     return results.outputs(it, site, len(given.positional), node)
 

@@ -9,7 +9,7 @@ from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
 from jaxmigrate.flow.layout.causes import Reason
-from jaxmigrate.flow.layout.idioms import Kind
+from jaxmigrate.flow.layout.kinds import Kind
 from jaxmigrate.flow.layout.values import Abstract, Blocker, Group, Numpys, same
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.scopes import Scope
@@ -18,6 +18,7 @@ from jaxmigrate.program.values import Function
 
 OBSERVED = "observed"  # the form of what is made out of sight, so that its device axis has to be taken off again
 PRESUMED = "presumed"  # the same, where no run has shown that it has one
+BATCH = "batch"  # the kind of what a reader presumes to be one, though nothing in sight split it
 ENTRY = "["  # how the name of an entry of a dictionary begins: no field of an object has such a name
 Key: TypeAlias = tuple[object, ...]
 Env: TypeAlias = dict[str, Abstract]

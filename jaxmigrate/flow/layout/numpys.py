@@ -10,11 +10,11 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from jaxmigrate.flow.layout import examples
+from jaxmigrate.flow.layout import examples, made_arrays
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.identities import given_back
-from jaxmigrate.flow.layout.idioms import REARRANGES, SPLITS
 from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.kinds import REARRANGES, SPLITS
 from jaxmigrate.flow.layout.model import Frame
 from jaxmigrate.flow.layout.values import Abstract, Dct, Nothing, Numpys, Ref, Seq, Tup, is_tracked, numpys_in
 from jaxmigrate.program.library import named
@@ -100,7 +100,7 @@ def _gives_jaxs(it: Interpreter, node: ast.expr, module: Module, depth: int) -> 
             return any(_gives_jaxs(it, one, module, depth - 1) for one in (left, right))
         case ast.Subscript(value=owner):
             return _gives_jaxs(it, owner, module, depth - 1)
-        case ast.Name() | ast.Dict() | ast.DictComp() if entries := it.idioms.entries(node, module):
+        case ast.Name() | ast.Dict() | ast.DictComp() if entries := made_arrays.entries(node, module):
             return all(_gives_jaxs(it, one, module, depth - 1) for one in entries)
         case ast.Name() | ast.Attribute():
             values = it.resolver.values(node, module)

@@ -10,12 +10,12 @@ import ast
 from pathlib import Path
 from typing import cast
 
-from jaxmigrate.flow.layout import host_arithmetic, operations
+from jaxmigrate.flow.layout import operations
 from jaxmigrate.flow.layout.advice import shortened
 from jaxmigrate.flow.layout.causes import Stacked
-from jaxmigrate.flow.layout.idioms import Idiom
 from jaxmigrate.flow.layout.interpreter import Interpreter
-from jaxmigrate.flow.layout.model import OBSERVED, PRESUMED, Frame, Place
+from jaxmigrate.flow.layout.kinds import Idiom
+from jaxmigrate.flow.layout.model import BATCH, OBSERVED, PRESUMED, Frame, Place
 from jaxmigrate.flow.layout.values import NOTHING, PLAIN, Abstract, Dct, Plain, Ref, Seq, Tup, is_empty, is_tracked
 from jaxmigrate.program.declarations import Kind as Declared
 from jaxmigrate.program.modules import Module
@@ -97,7 +97,7 @@ def given(
     if op is None and isinstance(value, Ref) and making.way == "split" and not making.calls:
         says = f"`{shortened(node)}` holds a batch with rows for each device"
         it.lean([value], Assumption("likely", "splits", "", says, frame.module, node))
-        it.changed |= it.joined_group(host_arithmetic.BATCH, node).unify(value.group)
+        it.changed |= it.joined_group(BATCH, node).unify(value.group)
         return value
     if _is_unmade(it, value):
         return _entered(it, Idiom(making.way, node, _form(making)), making, node, (GIVEN, *key), frame)

@@ -20,6 +20,11 @@ GIVING_SEVERAL = frozenset({"array_split", "dict", "leaves", "list", "split", "t
 DEEPEST = 3  # names that stand for one another
 
 
+def is_one(it: Interpreter, value: Ref, operand: ast.expr | None, frame: Frame) -> bool:
+    """Whether a value is one array, certainly or to a reader."""
+    return value.is_array or (operand is not None and seems_one(it, value, operand, frame))
+
+
 def seems_one(it: Interpreter, value: Ref, operand: ast.expr, frame: Frame) -> bool:
     """Whether a reader takes a value for one array: nothing shows that it holds several."""
     shape = value.shape

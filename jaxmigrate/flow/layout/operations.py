@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from jaxmigrate.flow.layout import class_index, numbers, numpys
+from jaxmigrate.flow.layout import class_index, made_arrays, numbers, numpys
 from jaxmigrate.flow.layout.buffers import is_written
 from jaxmigrate.flow.layout.causes import Stacked
-from jaxmigrate.flow.layout.idioms import CONSTANTS, LEADING, OF_ARRAY, PATTERN, REPLICATES, UNREPLICATE, Idiom, Kind
 from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.kinds import CONSTANTS, LEADING, OF_ARRAY, PATTERN, REPLICATES, UNREPLICATE, Idiom, Kind
 from jaxmigrate.flow.layout.model import ENTRY, OBSERVED, PRESUMED, Frame, Op
 from jaxmigrate.flow.layout.one_array import seems_several
 from jaxmigrate.flow.layout.values import (
@@ -161,7 +161,11 @@ def _starts(it: Interpreter, value: ast.expr, module: Module) -> bool:
         return False
     operand = value.args[0]
     is_cast = isinstance(operand, ast.Call) and it.idioms.external(operand.func, module) in DTYPES
-    return is_cast or it.idioms.makes_array(operand, module) or numbers.is_number(operand, module, it.resolver)
+    return (
+        is_cast
+        or made_arrays.makes_array(it.resolver, operand, module)
+        or numbers.is_number(operand, module, it.resolver)
+    )
 
 
 def _is_within_first(index: ast.expr, *, of_array: bool) -> bool:
@@ -294,7 +298,7 @@ def make(
     if node in it.operations.twice:
         it.changed |= group.block(beside)
     written = form in ("reshape", "sizes", "product", "wider", LEADING, PATTERN) or "numpy." in form
-    leaf = written or form in CONSTANTS or it.idioms.makes_array(operand, frame.module)
+    leaf = written or form in CONSTANTS or made_arrays.makes_array(it.resolver, operand, frame.module)
     viewed = kind == "split" or form in ("numpy.broadcast_to", "wider")
     if viewed and is_written(it, operand, frame.module):
         it.operations.views[node] = group
@@ -306,7 +310,7 @@ def make(
         pairs = zip(value.parts, groups, strict=True)
         return Tup(tuple(p if isinstance(p, Nothing) else Ref(c, numpys=op.numpys) for p, c in pairs), value.names)
     it.operations.made_whole.add(node)
-    shape = OF_ARRAYS if it.idioms.holds_arrays(operand, frame.module) else None
+    shape = OF_ARRAYS if made_arrays.holds_arrays(it.resolver, operand, frame.module) else None
     made = Ref(group, shape, leaf=leaf, numpys=op.numpys)
     has_parts = any(name.isdigit() for name in group.find().fields)
     if kind != "replicate" or has_parts or not is_object(made, node, operand, frame.module):

@@ -15,7 +15,6 @@ from itertools import product
 from jaxmigrate.flow.conditions import constants
 from jaxmigrate.flow.layout import object_flags
 from jaxmigrate.flow.layout.buffers import is_written
-from jaxmigrate.flow.layout.idioms import COUNTS
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.kept_flags import (
     class_values,
@@ -26,6 +25,7 @@ from jaxmigrate.flow.layout.kept_flags import (
     is_unchanging,
     stores_of,
 )
+from jaxmigrate.flow.layout.kinds import COUNTS
 from jaxmigrate.flow.layout.model import Assumed, Context, Flag, Frame, Given
 from jaxmigrate.flow.layout.values import Abstract
 from jaxmigrate.flow.map_prefilter import MAPS

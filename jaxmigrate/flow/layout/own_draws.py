@@ -8,9 +8,11 @@ from __future__ import annotations
 import ast
 import re
 
-from jaxmigrate.flow.layout.idioms import Idioms, number_of_keys
+from jaxmigrate.flow.layout import key_rows
+from jaxmigrate.flow.layout.idioms import Idioms
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.syntax import said_names
 
 KEY = re.compile(r"(?:^|_)(?:keys?|prng|rngs?|seeds?)(?:_|\d*$)")
 SPLITS = named("splits-raw")
@@ -23,7 +25,7 @@ def is_one(idioms: Idioms, call: ast.Call, module: Module) -> bool:
     given = [(None, one) for one in call.args] + [(one.arg, one.value) for one in call.keywords]
     if any(_are_keys(idioms, one, module, DEEPEST) for _, one in given):
         return True
-    keyed = any(KEY.search(name or "") or KEY.search(_name_of(one)) for name, one in given)
+    keyed = any(KEY.search(said) for name, one in given for said in (name or "", *said_names(one)))
     return keyed and any(_has_count(idioms, one, module) for _, one in given)
 
 
@@ -32,8 +34,10 @@ def _are_keys(idioms: Idioms, node: ast.expr, module: Module, depth: int) -> boo
     match node:
         case ast.Call(func=func):
             if idioms.external(func, module) in SPLITS:
-                count = number_of_keys(node)
-                return idioms.rows(node, module) or (count is not None and _has_count(idioms, count, module))
+                count = key_rows.number_of_keys(node)
+                return key_rows.splits_for_each(idioms, node, module) or (
+                    count is not None and _has_count(idioms, count, module)
+                )
             name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
             return name in PER_DEVICE
         case ast.Name() if depth:
@@ -47,12 +51,3 @@ def _has_count(idioms: Idioms, node: ast.expr, module: Module) -> bool:
     """Whether an expression is a shape that starts with the number of devices."""
     sizes = node.elts if isinstance(node, ast.Tuple | ast.List) else []
     return bool(sizes) and idioms.is_count(sizes[0], module)
-
-
-def _name_of(node: ast.expr) -> str:
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name.lower()
-        case ast.Subscript(value=value):
-            return _name_of(value)
-    return ""

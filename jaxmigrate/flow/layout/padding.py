@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 
+from jaxmigrate.flow.layout import made_arrays
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given, given_of
@@ -89,7 +90,7 @@ def _sliced(it: Interpreter, value: Abstract, made: ast.Call, index: int, node: 
     it.block_all([value], WHY, node, frame.module)
     group = it.joined_group("padded", made, index)
     it.changed |= group.block(Blocker(WHY, frame.module, node))
-    return Ref(group, leaf=it.idioms.is_array(node.args[index], frame.module))
+    return Ref(group, leaf=made_arrays.is_array(node.args[index], frame.module))
 
 
 def _options(node: ast.Call) -> tuple[frozenset[int], bool] | None:

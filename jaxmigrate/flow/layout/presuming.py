@@ -28,6 +28,7 @@ from jaxmigrate.program.modules import Module
 from jaxmigrate.program.observed import Making, Observed, Site, Spot
 from jaxmigrate.program.once import once
 from jaxmigrate.program.scopes import Binding
+from jaxmigrate.program.syntax import said_name
 from jaxmigrate.program.values import Class, External, Function, Member, Unknown
 
 BATCH = re.compile(
@@ -117,7 +118,7 @@ def _parts_of(it: Interpreter, place: ast.expr, module: Module) -> list[ast.expr
 
 def _is_no_batch(it: Interpreter, part: ast.expr, module: Module) -> bool:
     """Whether a part of a tuple is a state or a device's own by its name, or one number a device."""
-    name = _name_of(part)
+    name = said_name(part)
     return bool(STATE.search(name) or OWN.search(name)) or _is_row(it, part, module)
 
 
@@ -149,7 +150,7 @@ def states(it: Interpreter, site: ast.expr) -> dict[tuple[int, ...], bool]:
         for i, place in enumerate(call.places):
             said: list[tuple[tuple[int, ...], list[str]]] = [((i,), _said(it, call, i, place))]
             if isinstance(place, ast.Tuple) and it.maps.sizes.get((site, i)):
-                said = [((i, part), [_name_of(element)]) for part, element in enumerate(place.elts)]
+                said = [((i, part), [said_name(element)]) for part, element in enumerate(place.elts)]
             found |= {at: any(map(objects.is_learned, names)) for at, names in said if _way_of(names) == "replicate"}
     return found
 
@@ -172,7 +173,7 @@ def _is_step(it: Interpreter, node: ast.expr, module: Module) -> bool:
     if isinstance(node, ast.Name):
         bindings = it.resolver.bindings_at(node, module)
         made = [(one.value, one.path) for one in bindings if one.kind != "param"]  # as it was given, it is equal
-        named = STATE.search(_name_of(node)) is not None and not OWN.search(_name_of(node))
+        named = STATE.search(said_name(node)) is not None and not OWN.search(said_name(node))
         return (
             named
             and bool(made)
@@ -180,7 +181,7 @@ def _is_step(it: Interpreter, node: ast.expr, module: Module) -> bool:
         )
     if not isinstance(node, ast.Call) or not isinstance(it.resolver.value(node.func, module), Member | Unknown):
         return False
-    given = [_name_of(one) for one in (*node.args, *(keyword.value for keyword in node.keywords))]
+    given = [said_name(one) for one in (*node.args, *(keyword.value for keyword in node.keywords))]
     return any(STATE.search(name) and not OWN.search(name) for name in given)
 
 
@@ -206,7 +207,7 @@ def _said(it: Interpreter, call: SiteCall, index: int, place: ast.expr) -> list[
     function = mapped_bodies.mapped_function(it, call.site)
     count = len(call.arguments)
     names = mapped_bodies.parameters(it, call.site, function, count) if function is not None else {}
-    return [name for name in (names.get(index, "").lower(), _name_of(place)) if name]
+    return [name for name in (names.get(index, "").lower(), said_name(place)) if name]
 
 
 def _is_row(it: Interpreter, place: ast.expr, module: Module) -> bool:
@@ -237,20 +238,6 @@ def _lists_numbers(node: ast.expr) -> bool:
     elements = node.elts if isinstance(node, ast.List | ast.Tuple) else []
     numbers = [one.operand if isinstance(one, ast.UnaryOp) else one for one in elements]
     return bool(numbers) and all(isinstance(one, ast.Constant) for one in numbers)
-
-
-def _name_of(node: ast.expr) -> str:
-    """The last name of an expression: of `batch['image']` the key, of `next(batches)` the iterator."""
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name.lower()
-        case ast.Subscript(slice=ast.Constant(value=str(key))):
-            return key.lower()
-        case ast.Subscript(value=value) | ast.Starred(value=value) | ast.Call(args=[value]):
-            return _name_of(value)
-        case ast.Call(func=func):
-            return _name_of(func)
-    return ""
 
 
 # What made a state

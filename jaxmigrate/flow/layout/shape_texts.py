@@ -115,3 +115,8 @@ def must_fit(size: ast.expr, module: Module) -> bool:
     while above is not None and not isinstance(above, ast.With | ast.AsyncWith):  # `contextlib.suppress(TypeError)`
         above = module.table.parents.get(above)
     return above is None
+
+
+def is_first_axis(keyword: ast.keyword) -> bool:
+    """Whether a keyword says what a stack does anyway: `axis=0`."""
+    return keyword.arg == "axis" and is_zero(keyword.value)

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
-from jaxmigrate.flow.layout import advice, foreign_bases, mapped_bodies, results
+from jaxmigrate.flow.layout import advice, foreign_bases, made_arrays, mapped_bodies, results
 from jaxmigrate.flow.layout.aligned import aligned, marked
 from jaxmigrate.flow.layout.barriers import barriers
 from jaxmigrate.flow.layout.buffers import is_written
@@ -98,7 +98,9 @@ class Solution(Solver):
         """Whether the program writes in place into what an operation lays out; no array of JAX's can be written."""
         if op.kind in TAKES or not isinstance(op.operand, ast.expr):
             return False
-        return not self.it.idioms.makes_jax_array(op.operand, op.module) and is_written(self.it, op.operand, op.module)
+        return not made_arrays.makes_jax_array(self.it.resolver, op.operand, op.module) and is_written(
+            self.it, op.operand, op.module
+        )
 
     @functools.cached_property
     def _whole(self) -> WholeArguments:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from jaxmigrate.flow.layout.idioms import number_of_keys
 from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.key_rows import number_of_keys
 from jaxmigrate.flow.layout.shape_texts import same
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.order import reaching

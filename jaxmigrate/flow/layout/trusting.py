@@ -12,8 +12,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from jaxmigrate.flow.layout import class_index, operations, read_only_copies
-from jaxmigrate.flow.layout.idioms import Idiom, Idioms, Kind
+from jaxmigrate.flow.layout.idioms import Idioms
 from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.kinds import Idiom, Kind
 from jaxmigrate.flow.layout.model import Frame, Given, Reading
 from jaxmigrate.flow.layout.values import Abstract, Dct, Nothing, Ref, Tup, is_tracked
 from jaxmigrate.program.declarations import Kind as Declared
