@@ -9,10 +9,12 @@ from jaxmigrate.flow.layout import made_arrays
 from jaxmigrate.flow.layout.choices import OpChoice
 from jaxmigrate.flow.layout.idioms import Idioms
 from jaxmigrate.flow.layout.kinds import TILES
+from jaxmigrate.flow.layout.listed_devices import ListedDevices
 from jaxmigrate.flow.layout.model import Op
 from jaxmigrate.flow.layout.raw_keys import rank_of_keys
 from jaxmigrate.flow.layout.some_devices import SomeDevices
 from jaxmigrate.migrate.axis_names import AxisNames
+from jaxmigrate.migrate.listed_meshes import ListedMeshes
 from jaxmigrate.migrate.names import FileNames
 from jaxmigrate.migrate.sharing import Shared
 from jaxmigrate.program.modules import Module
@@ -41,6 +43,7 @@ class ArrayTexts:
     shared: Shared
     program: Program
     axes: AxisNames
+    meshes: ListedMeshes | None = None
 
     @property
     def _jax(self) -> str:
@@ -53,7 +56,11 @@ class ArrayTexts:
         """The source of something laid out over the mesh."""
         self.shared.note(axis, placed="$axis" in spec)
         quoted = self.axes.of(axis)
-        return f"{self.shared.name('shard')}({operand}, {spec.replace('$axis', quoted)})"
+        mesh = self.meshes.here(axis) if self.meshes is not None else ""
+        if self.meshes is not None and not mesh:
+            return operand  # a map lays it out
+        mesh = f", {mesh}" if mesh else ""
+        return f"{self.shared.name('shard')}({operand}, {spec.replace('$axis', quoted)}{mesh})"
 
     def _replicated(self, choice: OpChoice, operand: ast.expr) -> Code:
         before, after = self._typed(choice.op)
@@ -86,6 +93,8 @@ class ArrayTexts:
 
     def _count(self) -> str:
         """The source of the number of devices where they are not all; nothing where they are."""
+        if self.meshes is not None:
+            return self.meshes.count()
         if self.program.some is not None:
             return self.shared.count(self.program.some)
         return f"{self._jax}.local_device_count()" if self.program.own_devices else ""
@@ -199,7 +208,8 @@ class Program:
     same on all devices. `own`: where there are several processes, each has an array of its own of such an output.
     `placed`: some code keeps arrays on one device, beside which what lies on all of them is refused. `gives_up`: some
     code on the host deletes or donates arrays. `own_devices`: where there are several processes, each maps its arrays
-    over devices of its own. `some`: all of them lie on these devices.
+    over devices of its own. `some`: all of them lie on these devices. `lists`: on
+    those of lists that the program makes as it runs.
     """
 
     processes: bool
@@ -210,3 +220,4 @@ class Program:
     gives_up: bool = False
     own_devices: bool = False
     some: SomeDevices | None = None
+    lists: ListedDevices | None = None

@@ -30,6 +30,8 @@ class ArrayWriter(RowsOverAll, PartialObjects, SaidSizes):
 
     def write(self, choice: OpChoice) -> Iterator[Operation]:
         """What becomes of an operation; of stacked arrays it is kept as it is, but for those over all processes."""
+        if self.meshes is not None:
+            self.meshes.node = choice.op.node
         if choice.written:
             self.shared.note_values(written=True)
         if choice.op.kind == "first" and choice.op.form == WITHIN:

@@ -29,7 +29,7 @@ class DirectMaps(MapOperations):
         if (
             (plan.lays_out or plan.moves)
             and place is not None
-            and not (self.parts.processes or self.parts.shared.has_get_mesh)
+            and not (self.parts.processes or self.parts.shared.has_get_mesh or plan.listed)
         ):
             plan = self.above.mesh(plan)  # which is said twice
         said, specs = self.above.specs(plan, wrapped=wrapped, local=True) if place is not None else ({}, "")

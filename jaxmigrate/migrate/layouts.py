@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from jaxmigrate.flow.layout import listed_devices
 from jaxmigrate.flow.layout.choices import Layouts
 from jaxmigrate.flow.layout.decide import layouts
 from jaxmigrate.flow.layout.given_devices import is_given
@@ -133,12 +134,19 @@ def choose(mapped: Mapped, resolver: Resolver, trust: Trust, unwritten: Unwritte
 
     setup = Setup(axis, around.processes, around.guarded, around.several, own_devices, some, unwritten.whole)
     found, alone = followed(setup), False
-    if found.parted and trust.likely and not around.several:
+    lists = listed_devices.given((one for ones in every.values() for one in ones), resolver)
+    if lists is not None and (some is not None or around.several or not (trust.likely or lists.is_certain)):
+        lists = None
+    if lists is not None:
+        over_lists = followed(replace(setup, lists=lists))
+        lists = lists if over_lists.is_more(found) else None
+        found, own_devices = (over_lists, True) if lists is not None else (found, own_devices)
+    if found.parted and trust.likely and not around.several and lists is None:
         as_one = followed(replace(setup, alone=True))
         alone = as_one.is_more(found)
         found = as_one if alone else found
     processes = around.processes and not alone
-    program = Program(processes, around.guarded, own_devices=own_devices, some=some)
+    program = Program(processes, around.guarded, own_devices=own_devices, some=some, lists=lists)
     own = processes and _gives_shared(every, found)
     program = replace(program, unlike=_may_be_unlike(every, found, resolver), own=own)
     replaced = {c.op.node for c in found.ops if c.layout != "stacked"}

@@ -52,6 +52,8 @@ class MapParts:
         axis = self.axis(plan)
         if plan.mesh:
             return plan.mesh
+        if plan.listed:
+            return plan.listed
         if plan.has_own_mesh:
             every = all_devices(self.names.of("jax"), "$backend", processes=self.processes)
             given = plan.devices or code(every, backend=plan.backend or "")

@@ -121,7 +121,9 @@ class MapPlans:
         unknown = choice is None or any(
             part.layout in ("stacked", "broadcast") for one in choice.arguments for part in one.leaves
         )
-        elsewhere = unknown and self.program.some is None and uses_other_devices(site.module, self.resolver)
+        lists = self.program.lists
+        on_one = self.program.some is not None or (lists is not None and len(lists.idents) == 1 and choice is not None)
+        elsewhere = unknown and not on_one and uses_other_devices(site.module, self.resolver)
         if elsewhere:
             return None  # what is known to be global lies on all devices in their order
         plan = self._by_layouts(site, choice)
@@ -132,7 +134,8 @@ class MapPlans:
     def _by_layouts(self, site: MappedSite, choice: SiteChoice | None) -> MapPlan | None:
         """The map of a site by the layouts of its arrays, or of stacked ones."""
         if choice is not None:
-            return of_choice(choice, self.resolver, site.module)
+            plan = of_choice(choice, self.resolver, site.module)
+            return replace(plan, devices=self.program.lists.given_to(site)) if self.program.lists is not None else plan
         fixed = (has_fixed_rows(one, module) for one, module in arguments_of(site, self.resolver))
         all_devices = self._counts_devices(site) and not any(fixed)
         return of_site(site, self.resolver, self._axis_of_others(site.module), all_devices=all_devices)

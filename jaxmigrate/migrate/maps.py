@@ -119,6 +119,7 @@ class MapPlan:
     axis_default: str = ""  # the axis name where the one that pmap is given is None
     axis_source: str = ""  # what the axis is called in the module of the alias that the site goes by
     mesh: str = ""  # what the mesh of the devices that pmap is given is called above the statement of a site
+    listed: str = ""  # the mesh of a list of devices that the program makes
     said: tuple[str, ...] = ()  # what a call calls what it gives, where names are not known
     own_devices: bool = False  # each process maps its rows over devices of its own
     at_calls: bool = False  # its calls lay out these rows over all devices
@@ -144,7 +145,7 @@ class MapPlan:
     @property
     def has_own_mesh(self) -> bool:
         """Whether pmap is told which devices its mesh has."""
-        return self.devices is not None or self.backend is not None
+        return self.devices is not None or self.backend is not None or bool(self.listed)
 
     @property
     def takes_rows(self) -> bool:

@@ -87,7 +87,8 @@ def _shard(names: FileNames, wanted: Wanted) -> Iterator[str]:
     jax, numpy = names.of("jax"), names.of("numpy") if wanted.converts else ""
     array = f"{numpy}.{'array' if wanted.written else 'asarray'}(x)"
     mesh = "get_mesh(*spec)" if wanted.others(wanted.placed_axes) else "get_mesh()"
-    yield "def shard(tree, spec):"
+    mesh = "mesh" if wanted.lists else mesh
+    yield f"def shard(tree, spec{', mesh' if wanted.lists else ''}):"
     yield '    """Puts this process\'s arrays on the mesh, split or replicated by spec."""'
     yield f"    sharding = {names.of('jax.sharding.NamedSharding')}({mesh}, spec)"
     if not (wanted.unlike or wanted.weakly or wanted.converts):

@@ -84,6 +84,7 @@ class Wanted:
     ordered: bool = False  # something depends on the order of devices
     own: bool = False  # where it does, all arrays of a process lie on its devices
     some: SomeDevices | None = None  # all arrays lie on these
+    lists: bool = False  # they lie on lists of devices that the program makes, whose meshes shard is given
     several: bool = False  # it does run as several processes, as far as its files say
     needs: dict[Module, Needs] = field(default_factory=dict)
     chosen_needs: Needs | None = None  # what the map that chooses its mesh needs where it is written next
@@ -395,7 +396,8 @@ def with_their_own(kinds: Iterable[str], wanted: Wanted) -> set[str]:
     """Functions with those that they use themselves."""
     every = set(kinds)
     every |= {"mesh_of"} if "on_rows" in every else set()
-    uses_mesh = {"shard", "on_mesh", "global_rows", "local_rows"} | (set() if wanted.gives_meshes else {"host_local"})
+    uses_mesh = {"on_mesh", "global_rows", "local_rows"} | (set() if wanted.gives_meshes else {"host_local"})
+    uses_mesh |= set() if wanted.lists else {"shard"}
     if "map_stacked" in every and wanted.chosen_needs is not None and wanted.chosen_needs.keeps_apart:
         every.add("kept_map")
     return every | {"get_mesh"} if every & uses_mesh else every

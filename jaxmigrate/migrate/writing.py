@@ -26,6 +26,7 @@ from jaxmigrate.migrate.import_time import run_at_import
 from jaxmigrate.migrate.imports import plan_imports
 from jaxmigrate.migrate.kept_maps import is_hashable
 from jaxmigrate.migrate.layouts import Chosen
+from jaxmigrate.migrate.listed_meshes import ListedMeshes
 from jaxmigrate.migrate.map_parts import MapParts
 from jaxmigrate.migrate.map_places import MapPlaces
 from jaxmigrate.migrate.map_plans import MapPlans, fits_calls
@@ -170,8 +171,9 @@ class ProjectWriter:
             unlike=self.maps.program.unlike,
             donates=around.donates,
             default_axis=self.maps.default_axis,
-            own=self.maps.program.own_devices,
+            own=self.maps.program.own_devices and self.maps.program.lists is None,
             some=self.maps.program.some,
+            lists=self.maps.program.lists is not None,
         )
 
     def _places(self) -> dict[Module, Location]:
@@ -270,6 +272,8 @@ class ProjectWriter:
         stable = StableNames(module, self.resolver, map_places)
         above = NamesAbove(module, parts, map_places, stable, self._repeated[module], work.operations)
         again = RunsAgain(module, self.project, self.resolver)
+        lists = self.maps.program.lists
+        self._meshes = ListedMeshes(module, lists, names, work.operations, quote) if lists is not None else None
         writer = MapWriter(
             module,
             self.resolver,
@@ -325,6 +329,8 @@ class ProjectWriter:
     def _write_map(self, work: FileWork, site: MappedSite, writer: MapWriter) -> bool:
         """Writes one site, which may stand under an alias with others that are not."""
         plan = self.maps.of(site)
+        if plan is not None and plan.choice is not None and self._meshes is not None:
+            plan = replace(plan, listed=self._meshes.of_site(site, plan.choice.axis))
         if plan is not None and not self._may_be_unwrapped(site) and writer.write(plan):
             work.direct.add(site.node)
             return True
@@ -379,7 +385,7 @@ class ProjectWriter:
         if self.chosen is None:
             return
         layouts = self.chosen.layouts
-        arrays = ArrayWriter(work.module, self.resolver, names, shared, self.maps.program, axes)
+        arrays = ArrayWriter(work.module, self.resolver, names, shared, self.maps.program, axes, self._meshes)
         for choice in layouts.ops:
             if choice.op.module is work.module and self._is_written_at_calls(choice):
                 work.operations += arrays.write(choice)

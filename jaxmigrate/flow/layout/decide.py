@@ -46,6 +46,8 @@ def layouts(code: HostCode, setup: Setup, trust: Trust) -> Layouts:
     def found(trust: Trust) -> tuple[Layouts, bool]:
         alone = setup.alone and trust.likely
         own = replace(setup, processes=False) if alone else setup
+        lists = setup.lists if setup.lists is not None and (trust.likely or setup.lists.is_certain) else None
+        own = replace(own, own=True, some=lists) if lists is not None else own
         decided, interpreter = followed(code, own, trust)
         if interpreter is not None and interpreter.left_out:
             whole, every = followed(replace(code, every_branch=True), own, trust)
@@ -53,7 +55,8 @@ def layouts(code: HostCode, setup: Setup, trust: Trust) -> Layouts:
                 decided, interpreter = whole, every
             elif every is not None:
                 decided.untaken = _taking_apart(interpreter.left_out, every)
-        return decided, alone or (interpreter is not None and interpreter.leans)
+        assumed = alone or (lists is not None and not lists.is_certain)
+        return decided, assumed or (interpreter is not None and interpreter.leans)
 
     def followed(code: HostCode, setup: Setup, trust: Trust) -> tuple[Layouts, Interpreter | None]:
         decided, interpreter, trust = _with_draws(code, setup, trust)

@@ -7,6 +7,7 @@ import ast
 from jaxmigrate.flow.layout import some_devices
 from jaxmigrate.flow.layout.given_devices import GivenDevices
 from jaxmigrate.flow.layout.kinds import COUNTS
+from jaxmigrate.flow.layout.listed_devices import ListedDevices
 from jaxmigrate.flow.layout.named_counts import LEAST, NamedCounts
 from jaxmigrate.flow.layout.some_devices import SomeDevices
 from jaxmigrate.program.callers import callers_of
@@ -25,7 +26,12 @@ class DeviceCounts:
     """
 
     def __init__(
-        self, resolver: Resolver, *, any_count: bool = False, by_name: bool = False, some: SomeDevices | None = None
+        self,
+        resolver: Resolver,
+        *,
+        any_count: bool = False,
+        by_name: bool = False,
+        some: SomeDevices | ListedDevices | None = None,
     ) -> None:
         self.some = some
         self.any_count = any_count
@@ -59,6 +65,8 @@ class DeviceCounts:
         None among what it may be is no size: it gives way to one in `n if n is not None else jax.device_count()`, or
         raises, as the least of None and a number does.
         """
+        if isinstance(self.some, ListedDevices):
+            return self.some.counts(node, module)
         callers = callers_of(self.resolver)
         values = self.resolver.values(node, module)
         given = [v for one in values for v in (callers.passed(one) if isinstance(one, Parameter) else (one,))]
@@ -93,6 +101,8 @@ class DeviceCounts:
 
     def is_devices(self, node: ast.expr, module: Module) -> bool:
         """Whether an expression is certainly the list of devices that pmap uses: by default, or in all of a program."""
+        if isinstance(self.some, ListedDevices):
+            return self.some.is_one(node, module)
         if self.some is not None:
             return some_devices.named(node, module, self.resolver) == self.some
         return self.given.are_all(node, module)

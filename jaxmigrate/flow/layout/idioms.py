@@ -26,6 +26,7 @@ from jaxmigrate.flow.layout.kinds import (
     Idiom,
     Kind,
 )
+from jaxmigrate.flow.layout.listed_devices import ListedDevices
 from jaxmigrate.flow.layout.shape_idioms import ShapeIdioms
 from jaxmigrate.flow.layout.shape_texts import is_first_axis, is_none, is_zero
 from jaxmigrate.flow.layout.some_devices import SomeDevices
@@ -52,7 +53,7 @@ class Idioms(ShapeIdioms):
         any_count: bool = False,
         by_name: bool = False,
         by_rank: bool = False,
-        some: SomeDevices | None = None,
+        some: SomeDevices | ListedDevices | None = None,
     ) -> None:
         super().__init__(resolver, any_count=any_count, by_name=by_name, by_rank=by_rank, some=some)
         self.trust = trust if trust is not None else Trust()

@@ -6,6 +6,7 @@ import ast
 
 from jaxmigrate.flow.layout.device_counts import DeviceCounts
 from jaxmigrate.flow.layout.kinds import LEADING, PATTERN, Idiom
+from jaxmigrate.flow.layout.listed_devices import ListedDevices
 from jaxmigrate.flow.layout.made_arrays import CONVERTS
 from jaxmigrate.flow.layout.ranks import rank_of
 from jaxmigrate.flow.layout.shape_texts import (
@@ -45,7 +46,7 @@ class ShapeIdioms(DeviceCounts):
         any_count: bool = False,
         by_name: bool = False,
         by_rank: bool = False,
-        some: SomeDevices | None = None,
+        some: SomeDevices | ListedDevices | None = None,
     ) -> None:
         super().__init__(resolver, any_count=any_count, by_name=by_name, some=some)
         self.by_rank = by_rank

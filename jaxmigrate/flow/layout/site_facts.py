@@ -10,6 +10,7 @@ from jaxmigrate.flow.layout import advice, identities, results
 from jaxmigrate.flow.layout.causes import Reason, Stacked
 from jaxmigrate.flow.layout.given_devices import GivenDevices
 from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.listed_devices import ListedDevices
 from jaxmigrate.flow.layout.values import PROCESSES, Blocker, Remedy
 from jaxmigrate.flow.variance import loaded_beside
 from jaxmigrate.program.modules import Module
@@ -18,6 +19,7 @@ from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import Argument, Constant
 
 OWN = Stacked.MAP_STAYS.reason("pmap is given the devices of this process, while others may take those of all")
+UNLISTED = Stacked.MAP_STAYS.reason("pmap is given no devices, while others are, and none of these are in sight there")
 OF_PROGRAM = ("replaced", "apart")  # the advice that holds for mapped functions as for arrays
 
 
@@ -85,7 +87,9 @@ class SiteFacts:
 
     def _speaks_against_devices(self, node: ast.expr) -> Reason | Blocker | None:
         """Why a site does not map over the devices that its arrays lie on."""
-        site = self.it.sites[node]
+        site, some = self.it.sites[node], self.it.idioms.some
+        if isinstance(some, ListedDevices) and some.of_site(site) is None:
+            return UNLISTED
         for name in ("devices", "backend", "axis_size"):
             given = site.keyword(name)
             usual = given is not None and name == "devices" and self._is_usual(node, given)
@@ -151,7 +155,8 @@ class SiteFacts:
             return False
         given, listed, module = self.it.idioms.given, devices.expression, devices.module
         if self.it.idioms.some is not None:
-            return not self.several and self.it.idioms.is_devices(listed, module)
+            listed_there = isinstance(self.it.idioms.some, ListedDevices) and given.are_none(listed, module)
+            return not self.several and (listed_there or self.it.idioms.is_devices(listed, module))
         if self.several:  # each of which would map over devices of its own, and reduce over them alone
             given = GivenDevices(self.it.resolver, lambda *_: False, "own" if self.own else "every")
         if given.are_all(listed, module) or given.are_none(listed, module):

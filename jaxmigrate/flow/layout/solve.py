@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from jaxmigrate.flow.layout import advice, operations, results, tree_methods, unfollowed_calls
+from jaxmigrate.flow.layout import advice, on_lists, operations, results, tree_methods, unfollowed_calls
 from jaxmigrate.flow.layout.causes import NOT_FULL, NOT_ONE, Reason, Stacked
 from jaxmigrate.flow.layout.equal_outputs import LONGEST_NAME, EqualOutputs
 from jaxmigrate.flow.layout.groups import REPLICABLE, SLICED, SPLIT_FIELD
 from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.listed_devices import ListedDevices
 from jaxmigrate.flow.layout.model import Keys, Op, Place
 from jaxmigrate.flow.layout.numbers import gives_number
 from jaxmigrate.flow.layout.some_devices import SomeDevices
@@ -34,8 +35,8 @@ class Setup:
     """How a program runs: perhaps as several `processes`, and `guarded` where it asks which of them it is.
 
     `several`: it says that it does. `axis` names the mapped axes that have no name. `own`: all maps are given the
-    devices of their process, or `some` devices. `whole` are maps for which objects have one layout for all fields.
-    `alone`: where likely counts, it is taken for one process.
+    devices of their process, or `some` devices, or those of `lists` that it makes as it runs. `whole` are maps for
+    which objects have one layout for all fields. `alone`: where likely counts, it is taken for one process.
     """
 
     axis: str
@@ -43,9 +44,10 @@ class Setup:
     guarded: bool
     several: bool = True
     own: bool = False
-    some: SomeDevices | None = None
+    some: SomeDevices | ListedDevices | None = None
     whole: frozenset[ast.expr] = frozenset()
     alone: bool = False
+    lists: ListedDevices | None = None
 
 
 class Solver(EqualOutputs):
@@ -58,7 +60,11 @@ class Solver(EqualOutputs):
         self.facts.own = setup.own and setup.some is None
         self.guarded = setup.guarded
         self.whole = setup.whole
+        self.lists = setup.some if isinstance(setup.some, ListedDevices) else None
         self.blocked = {site: self.facts.blocked(site) for site in it.sites}
+        if self.lists is not None and not self.lists.is_certain:
+            for node in it.sites:
+                self.facts.leans.setdefault(node, {})[self.lists.assumption()] = None
         self.result_of: dict[Reason | Blocker, str] = {}  # what a declaration calls the output that a reason is about
         self.by_rows: set[ast.expr] = set()  # sites that may be called with slices for fewer devices than there are
         self.in_helpers = self._in_helpers()
@@ -70,6 +76,7 @@ class Solver(EqualOutputs):
             self._drop_useless,
             self._drop_mixed,
             self._drop_moved,
+            self._drop_unlisted,
             self._drop_in_helpers,
         )
         while any(test() for test in tests):
@@ -92,7 +99,7 @@ class Solver(EqualOutputs):
         changed = False
         for node in self.it.sites:
             if not self.blocked[node] and not self._fills(node):
-                if self._gives_results(node):
+                if self._gives_results(node) and self.lists is None:
                     changed |= node not in self.by_rows
                     self.by_rows.add(node)
                 else:
@@ -356,6 +363,15 @@ class Solver(EqualOutputs):
                         Stacked.READ_ON_HOST.reason("is stacked from replicated arrays, whose `.sharding` flax reads"),
                     )
         return changed
+
+    def _drop_unlisted(self) -> bool:
+        """Arrays that cannot lie on one of the lists of devices that the program makes."""
+        if self.lists is None:
+            return False
+        blocked = {node for node, why in self.blocked.items() if why is not None}
+        found = on_lists.kept_off(self.it, self.lists, self.of_site, blocked)
+        dropped = [self._drop(group, why) for group, why in found]
+        return any(dropped)
 
     def _drop_in_helpers(self) -> bool:
         """Arrays that code makes or takes apart which other calls run as it is, or to do something else."""

@@ -1,0 +1,102 @@
+"""Meshes of lists of devices that a program chooses when it runs: made once, behind the statement that makes the list.
+
+A list that a function is given has its mesh at the beginning of that function. One that is kept in an attribute, or
+comes from another file, stands in the mesh wherever that is needed: JAX makes each mesh once.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Hashable, Iterator
+
+from jaxmigrate.flow.layout.device_idents import settled
+from jaxmigrate.flow.layout.listed_devices import ListedDevices, scope_of
+from jaxmigrate.migrate.names import FileNames
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.operations import After, First, Operation, code
+from jaxmigrate.program.scopes import Scope
+from jaxmigrate.program.sites import MappedSite
+
+
+class ListedMeshes:
+    """The meshes of one file; `node` is the operation on arrays that is written now."""
+
+    def __init__(
+        self, module: Module, lists: ListedDevices, names: FileNames, operations: list[Operation], quote: str
+    ) -> None:
+        self.module = module
+        self.lists = lists
+        self.names = names
+        self.operations = operations
+        self.quote = quote
+        self.node: ast.expr | None = None
+        self._named_in: list[tuple[str, Scope]] = []
+        self._made: dict[Hashable, str] = {}
+
+    def here(self, axis: str) -> str:
+        """The source of the mesh for the operation's arrays, along an axis; empty where a map lays them out."""
+        listed = self._listed()
+        return self._mesh(self.node, listed, axis) if listed is not None else ""
+
+    def count(self) -> str:
+        """The source of how many devices that are."""
+        listed = self._listed()
+        assert listed is not None  # else its arrays stay stacked
+        return f"len({ast.unparse(listed)})"
+
+    def _listed(self) -> ast.expr | None:
+        ident = self.lists.of(self.node, self.module) if self.node is not None else None
+        if self.node is None or ident is None:
+            return None
+        return self.lists.expression(self.node, self.module, ident)
+
+    def of_site(self, site: MappedSite, axis: str) -> str:
+        """The source of the mesh of a map."""
+        listed = self.lists.at_site(site)
+        assert listed is not None
+        return self._mesh(site.node, listed, axis)
+
+    def _mesh(self, node: ast.expr | None, listed: ast.expr, axis: str) -> str:
+        made = f"{self.names.of('jax.sharding.Mesh')}({ast.unparse(listed)}, ({self.quote}{axis}{self.quote},))"
+        if not isinstance(listed, ast.Name):
+            return made
+        scope = scope_of(node, self.module) if node is not None else None
+        holder = scope.lookup(listed.id) if scope is not None else None
+        if holder is None:
+            return made
+        key = (id(holder), listed.id, axis)
+        if key not in self._made:
+            self._made[key] = self._named(listed.id, holder, made) or made
+        return self._made[key]
+
+    def _named(self, listed: str, holder: Scope, made: str) -> str:
+        """The name of a mesh behind what makes its list; empty where that is elsewhere, or the name is taken."""
+        name = "mesh" if len(self.lists.idents) == 1 else f"{re.sub('_devices$', '', listed, flags=re.IGNORECASE)}_mesh"
+        name = name.upper() if listed.isupper() else name
+        if name in self.names.taken or any(_meets(holder, other) for one, other in self._named_in if one == name):
+            return ""
+        statement = settled(listed, holder, self.module)
+        if statement is not None:
+            self.operations.append(After(statement, code(f"{name} = {made}")))
+        elif holder.kind == "function" and isinstance(holder.node, ast.FunctionDef) and self._is_given(listed, holder):
+            self.operations.append(First(holder.node, code(f"{name} = {made}")))
+        else:
+            return ""
+        self._named_in.append((name, holder))
+        return name
+
+    @staticmethod
+    def _is_given(listed: str, holder: Scope) -> bool:
+        return [one.kind for one in holder.bindings[listed]] == ["param"]
+
+
+def _meets(one: Scope, other: Scope) -> bool:
+    """Whether what one scope binds is seen in another, or the reverse."""
+    return one in _around(other) or other in _around(one)
+
+
+def _around(scope: Scope | None) -> Iterator[Scope]:
+    while scope is not None:
+        yield scope
+        scope = scope.parent
