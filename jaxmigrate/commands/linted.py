@@ -21,9 +21,10 @@ from jaxmigrate.lint.cache import Cache, Examined
 from jaxmigrate.lint.examine import examine_text
 from jaxmigrate.lint.pool import Surroundings, Work, examine_all
 from jaxmigrate.lint.work_units import Piece, pieces
+from jaxmigrate.program.old_names import Era
 from jaxmigrate.records import replace
 from jaxmigrate.reports.lint_result import LintResult
-from jaxmigrate.requirements import project_of, target_jax
+from jaxmigrate.requirements import project_of, target_jax, written_for
 from jaxmigrate.sources import STDIN, Kind, SourceError, SourceFile, decode, read_source
 from jaxmigrate.terminal import is_terminal, plural
 
@@ -94,7 +95,7 @@ def _examined(lint: Lint) -> list[list[Examined]]:
         common = Path(os.path.commonpath([path.parent for _, path in files])) if files else Path.cwd()
         works += [
             Work(number, piece)
-            for piece in _wanted_pieces(pieces(files, common, _target(group), group.config.declared), part)
+            for piece in _wanted_pieces(pieces(files, common, _target(group), group.config.declared, _era(group)), part)
         ]
     found: list[list[Examined]] = [[] for _ in groups]
     with under_way(f"checking {plural(sum(len(group.files) for group in groups), 'file')}"):
@@ -117,13 +118,20 @@ def _wanted_pieces(found: Sequence[Piece], part: Part | None) -> Sequence[Piece]
 
 
 def _target(group: Located) -> Version | None:
-    files = (file.path for file in group.files if file.kind is not Kind.STDIN)
-    return target_jax(group.config, project_of(group.config, files))
+    return target_jax(group.config, _root(group))
+
+
+def _era(group: Located) -> Era:
+    return written_for(_root(group))
+
+
+def _root(group: Located) -> Path:
+    return project_of(group.config, (file.path for file in group.files if file.kind is not Kind.STDIN))
 
 
 def _examined_stdin(source: SourceFile | SourceError | None, group: Located) -> Examined:
     if isinstance(source, SourceFile):
-        return examine_text(source, _target(group), group.config.declared)
+        return examine_text(source, _target(group), group.config.declared, era=_era(group))
     return Examined((), () if source is None else (source,), {})
 
 

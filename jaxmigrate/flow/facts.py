@@ -123,7 +123,7 @@ class Facts:
         if self._elsewhere is None:
             known = {use.call for use in self.axis_uses}
             each = self.calls(*(name.rpartition(".")[2] for name in SHARING))
-            self._elsewhere = frozenset(self._axis_of(call, module) for module, call in each if call not in known)
+            self._elsewhere = frozenset(self.axis_of(call, module) for module, call in each if call not in known)
             if any(SENDING in module.text for module in self.resolver.project.program):
                 self._elsewhere |= {None}
         if found.axes is None or not self._elsewhere.isdisjoint((None, *found.axes)):
@@ -132,7 +132,7 @@ class Facts:
         uses = (use for use in self.axis_uses if use.axis in (found.axes or ()) and use.name in SHARING)
         return any(step.node is node for use in uses for step in use.way)
 
-    def _axis_of(self, call: ast.Call, module: Module) -> str | None:
+    def axis_of(self, call: ast.Call, module: Module) -> str | None:
         """The one axis that a collective names, None where that is not written down."""
         callee = self.resolver.value(call.func, module)
         name = callee.name if isinstance(callee, External) else ""

@@ -1,7 +1,8 @@
 """Random keys that every process of a program makes alike, and splits for its own devices.
 
 Such a key comes from a seed, and nothing that differs between processes has gone into it. What is not followed counts
-as different.
+as different. Nothing is said of a program that knows of its process only where the first one writes: it gives all the
+same data as well, and one process is what it is run as.
 """
 
 from __future__ import annotations
@@ -39,6 +40,15 @@ CONFIGURED = re.compile(
 INDEX = re.compile("process_index|host_id")
 OWN_INDEX = re.compile(r"fold_in\(.{0,80}axis_index|axis_index.{0,300}fold_in\(", re.DOTALL)
 TAKES = "take"
+ASKED = r"(process_index|process_count|host_id|host_count)\(\)"
+# What the first process does alone, and what is printed
+FIRST = re.compile(
+    rf"(not|bool\() ?[\w.]*{ASKED}|\b[\w.]*(process_index|host_id)\(\) (==|!=|>) 0\b"
+    rf"|\b0 (==|!=|<) [\w.]*(process_index|host_id)\(\)|\{{[^{{}}\n]*{ASKED}[^{{}}\n]*\}}"
+    r"|^.*(\bprint|logg\w*\.\w+)\(.*$",
+    re.MULTILINE,
+)
+DIVIDED = re.compile(rf"\b{ASKED}|distributed\.initialize|multihost_utils")
 SEQUENCE = "PRNGSequence"
 
 
@@ -55,6 +65,7 @@ def keys_alike(modules: Iterable[Module], resolver: Resolver) -> Iterator[Alike]
     given = [m for m in modules if any(w in m.text for w in LOCAL) and not m.is_test and not m.cells]
     given = [module for module in given if is_of_several(module, resolver)]
     given = [one for one in given if not any(OWN_INDEX.search(text) for text in texts_beside(one, resolver))]
+    given = [one for one in given if any(DIVIDED.search(FIRST.sub("", t)) for t in texts_beside(one, resolver))]
     if not given:
         return
     keys = _Keys(resolver)

@@ -31,7 +31,7 @@ HANDLERS = ("except ", "except:")
 SEVERAL = ("process_index", "process_count", "host_id", "host_count", "distributed.initialize", "multihost_utils")
 # What every process runs into at the same time, as a rule
 EXPECTED = re.compile(
-    "StopIteration|Keyboard|Import|ModuleNotFound|Attribute|Name|Key|Index|FileNotFound|Timeout|Queue|Empty"
+    "StopIteration|OutOfRange|Keyboard|Import|ModuleNotFound|Attribute|Name|Key|Index|FileNotFound|Timeout|Queue|Empty"
 )
 OF_VALUES = re.compile("AssertionError|FloatingPointError")  # of a process that has looked at its own part
 READS_DATA = re.compile(r"next\(|load|read|batch|data|example|sample|fetch|decode|open\(")

@@ -45,6 +45,12 @@ NO_DATA = re.compile(
 
 CHECKING = named("checking")
 REFUSING = named("refusing")
+COUNTED = r"(?:len\((?:jax\.)?(?:local_)?devices\(\)\)|(?:jax\.)?(?:local_)?device_count\(\))"
+# By which a program refuses to run on several devices
+ONE_DEVICE = re.compile(
+    rf"assert {COUNTED} == 1\b|if {COUNTED} (?:> 1|!= 1|>= 2):\s+raise"
+    rf"|\b(\w+) = {COUNTED}\n(?:.*\n){{0,12}}?\s*(?:assert \1 == 1\b|if \1 (?:> 1|!= 1|>= 2):\s+raise)"
+)
 LAYERS = 8  # of partials and the like around a function
 
 
@@ -396,7 +402,9 @@ def axes_of_one(found: DeviceMap, resolver: Resolver) -> frozenset[str]:
 
 
 def _has_one_device(found: DeviceMap, resolver: Resolver) -> bool:
-    """Whether a pmap is told that there is one device."""
+    """Whether a pmap is told that there is one device, or its module refuses to run on more."""
+    if ONE_DEVICE.search(found.application.module.text):
+        return True
     devices, size = found.keyword("devices", 4), found.keyword("axis_size", 6)
     one = size is not None and resolver.argument_values(size) == (Constant(1),)
     if devices is not None and devices.expression is not None:

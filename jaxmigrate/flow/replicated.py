@@ -96,7 +96,8 @@ class Replicated:
         calls = [(call.given(names), call.module) for call in self.own_calls(found) if not call.is_starred]
         theirs = [(given, module) for given, module in calls if some.counts(module)]
         keys = self._keys(found)
-        every = replace(self, of=found)
+        every = replace(self, of=found, tests=found.application.module.is_test or not [*filter(_is_own, calls)])
+        calls = [one for one in calls if every.counts(one[1])]
         equal = (some.start_equal(k, theirs) if k in keys else every.start_equal(k, calls) for k in names)
         return frozenset(n for n, one in enumerate(equal) if one)
 
@@ -488,6 +489,11 @@ class Replicated:
             return False
         callees = [self.resolver.value(one.func, module) for one in inside if isinstance(one, ast.Call)]
         return all(isinstance(one, External) and one.name.startswith(RANDOM) for one in callees)
+
+
+def _is_own(call: tuple[object, Module]) -> bool:
+    """Whether a call is one of the program and not of its tests."""
+    return not call[1].is_test
 
 
 def _repeats_rows(call: ast.Call) -> bool:

@@ -172,7 +172,8 @@ class Cache:
 
     def _place(self, piece: Piece) -> Path:
         paths = "\0".join(f"{name}\0{path}" for name, path in piece.files)
-        return self.folder / f"{_digest(f'{piece.common}{piece.target}{piece.declared}{paths}'.encode())}.json"
+        given = f"{piece.common}{piece.target}{piece.era}{piece.declared}{paths}"
+        return self.folder / f"{_digest(given.encode())}.json"
 
     def _forget_others(self) -> None:
         for other in self.folder.parent.iterdir() if self.folder.parent.is_dir() else ():

@@ -15,6 +15,7 @@ from jaxmigrate.lint.cache import UNCHANGED, Cache, Disk, Examined
 from jaxmigrate.lint.work_units import Piece
 from jaxmigrate.program.declarations import NOTHING_DECLARED, Declarations
 from jaxmigrate.program.old_mentions import mentions
+from jaxmigrate.program.old_names import Era
 from jaxmigrate.program.words import MAPS
 from jaxmigrate.sources import NOTEBOOK, SourceError, SourceFile, decode
 from jaxmigrate.sources.decoding import os_reason
@@ -32,6 +33,8 @@ HOSTS = (
     "donate_arg",
     "in_shardings",
     "FlaxStableDiffusion",
+    "jax_utils",
+    "unreplicate",
 )
 WITHIN_MAPS = ("psum", "pmean", "all_gather", "ppermute", "axis_name", "axis_index", "cross_replica_axis")
 SUBJECTS = (*MAPS, *HOSTS, *WITHIN_MAPS)
@@ -119,6 +122,7 @@ def examine_text(
     declared: Declarations = NOTHING_DECLARED,
     users: Sequence[SourceFile] = (),
     reader: Callable[[Path], str | None] | None = None,
+    era: Era = "",
 ) -> Examined:
     """Looks at a text that is not on the disk, as if it lay where its path says; only what is found in it counts.
 
@@ -133,7 +137,7 @@ def examine_text(
     names = {place(source): source.name}
     project = Project(modules, reader or Disk(False).text, names, place(source).parent)
     project.reads_newer = True
-    project.declared = declared
+    project.declared, project.era = declared, era
     findings, failed = _found(modules, lambda asked: ask(asked, project, names, target), names)
     own = [error for error in (*errors, *failed) if error.path == source.name]
     found = tuple(in_cells(findings, [source]))
@@ -183,7 +187,7 @@ def _asked(
     with without_collector():
         project = Project((), disk.text, common=piece.common)
         project.reads_newer = True
-        project.declared = piece.declared
+        project.declared, project.era = piece.declared, piece.era
         modules, errors = parsed([source for source in sources if _can_matter(source, project)])
         project.adopt(modules)
         findings, failed = _found(modules, lambda asked: ask(asked, project, names, piece.target), names)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from jaxmigrate.program.declarations import NOTHING_DECLARED, Declarations
+from jaxmigrate.program.old_names import Era
 
 MOST_FILES = 250
 
@@ -20,12 +21,14 @@ class Piece(NamedTuple):
         common: The folder that holds all files of the project.
         target: The oldest JAX that the project must run on, None for the newest.
         declared: What the project declares of functions.
+        era: Which releases of JAX the project asks for alone: those before or those since 0.6.
     """
 
     files: tuple[tuple[str, Path], ...]
     common: Path
     target: tuple[int, ...] | None = None
     declared: Declarations = NOTHING_DECLARED
+    era: Era = ""
 
 
 def pieces(
@@ -33,10 +36,11 @@ def pieces(
     common: Path,
     target: tuple[int, ...] | None = None,
     declared: Declarations = NOTHING_DECLARED,
+    era: Era = "",
 ) -> list[Piece]:
     """The files in groups that lie together, for they import one another; few pieces change when a file is added."""
     ordered = sorted(files, key=lambda file: file[1].parts)
-    return [Piece(tuple(group), common, target, declared) for group in _merged(_split(ordered, len(common.parts)))]
+    return [Piece(tuple(group), common, target, declared, era) for group in _merged(_split(ordered, len(common.parts)))]
 
 
 def _split(files: Sequence[tuple[str, Path]], depth: int) -> Iterator[Sequence[tuple[str, Path]]]:

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from jaxmigrate.program.declarations import NOTHING_DECLARED
 from jaxmigrate.program.depth import too_deep
+from jaxmigrate.program.old_names import Era
 from jaxmigrate.program.same_names import SameNames
 from jaxmigrate.program.scopes import ScopeTable, build_scopes, walk
 from jaxmigrate.records import record
@@ -213,6 +214,7 @@ class Project:
         self.named: tuple[Module, ...] = tuple(m for m in self._modules.values() if m is not None)
         self.reads_newer = False  # also modules with the syntax of a later Python, as far as that can be left out
         self.declared = NOTHING_DECLARED  # what the project says of functions
+        self.era: Era = ""  # the releases of JAX that it asks for alone
         self.beside: tuple[Module, ...] = ()  # what may be loaded with them, where whoever made the project looked
         self._reader = reader
         self._given_common = common
@@ -344,6 +346,15 @@ class Project:
             if found is not None and (found != importer or is_source):
                 candidates[place] = found
         return self._same_names.chosen(importer, candidates) if candidates else None
+
+    @property
+    def common(self) -> str:
+        """The folder that holds all files."""
+        return self._common
+
+    def entries(self, folder: str) -> frozenset[str]:
+        """The names of what is in a folder."""
+        return self._listing(folder)
 
     def files_in(self, folder: str) -> Iterator[Path]:
         """The files of a folder."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import shown
-from jaxmigrate.flow.blocks import Block, Evaluator, leaves, rank_of, spec_block
+from jaxmigrate.flow.blocks import WHOLE, Block, Evaluator, leaves, rank_of, spec_block
 from jaxmigrate.flow.counts import entries
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.jits import Jitted, sharded_jits, spec_in
@@ -61,7 +61,7 @@ def _of_arguments(
         ranks |= {passed[number]} - {None} if number < len(passed) else set()
         least = min((rank for rank in ranks if rank is not None), default=None)
         if least is not None and len(ranks) == 1:
-            yield from _too_long(one.block, least, one.spec, one.module, f"in_specs: {one.name}", facts)
+            yield from _of_map(one.block, least, one.spec, one.module, f"in_specs: {one.name}", facts)
 
 
 def _of_results(found: DeviceMap, body: Evaluator, facts: Facts) -> Iterator[tuple[Finding, ast.expr]]:
@@ -75,7 +75,7 @@ def _of_results(found: DeviceMap, body: Evaluator, facts: Facts) -> Iterator[tup
         rank = ranks.pop() if len(ranks) == 1 else None
         if rank is not None:
             block = spec_block(given.expression, given.module, facts.resolver)
-            yield from _too_long(block, rank, given.expression, given.module, "out_specs: the result", facts)
+            yield from _of_map(block, rank, given.expression, given.module, "out_specs: the result", facts)
         return
     display, home = listed
     one = returned[0] if len(returned) == 1 else None
@@ -85,7 +85,15 @@ def _of_results(found: DeviceMap, body: Evaluator, facts: Facts) -> Iterator[tup
         rank = rank_of(body.block(element))
         if rank is not None:
             block = spec_block(spec, home, facts.resolver)
-            yield from _too_long(block, rank, spec, home, f"out_specs: result {number}", facts)
+            yield from _of_map(block, rank, spec, home, f"out_specs: result {number}", facts)
+
+
+def _of_map(
+    block: Block | None, rank: int, spec: ast.expr, module: Module, what: str, facts: Facts
+) -> Iterator[tuple[Finding, ast.expr]]:
+    """The same of a shard_map, which before 0.6 does without what a spec has too many, where that splits nothing."""
+    if block is None or facts.resolver.project.era != "old" or any(axes != WHOLE for axes in block.dims[rank:]):
+        yield from _too_long(block, rank, spec, module, what, facts)
 
 
 def _too_long(

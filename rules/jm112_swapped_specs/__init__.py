@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import Step
+from jaxmigrate.flow.copied_batches import copied_batches
 from jaxmigrate.flow.counts import results
 from jaxmigrate.flow.exchanged_gathers import exchanged_gathers
 from jaxmigrate.flow.facts import Facts
@@ -16,9 +17,7 @@ from jaxmigrate.flow.jits import made_with_shardings, sharded_jits, spec_in
 from jaxmigrate.flow.kinds_of_names import TREES, kind_of, spec_name
 from jaxmigrate.flow.mapped_calls import JITS
 from jaxmigrate.flow.specs import spec_axes
-from jaxmigrate.flow.stacked_names import nearest
 from jaxmigrate.flow.unlike_parameters import averages_gradients
-from jaxmigrate.flow.variance import Level
 from jaxmigrate.program.collectives import PMAPS, SHARD_MAPS, argument
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.syntax import last_name
@@ -78,26 +77,18 @@ def _gathered_elsewhere(facts: Facts) -> Iterator[Finding]:
 
 
 def _same_batches(facts: Facts) -> Iterator[Finding]:
-    """Batches of which all devices are given a copy each, as they are of all else, and average the gradients."""
+    """Batches of which all devices are given a copy each, as they are of all else."""
     told: set[ast.AST | None] = set()
-    for found, reading in facts.readings:
-        if found.name not in PMAPS or not found.axes or reading.draws or not averages_gradients(reading):
+    for one in copied_batches(facts):
+        statement = one.module.table.statement_of(one.node)
+        if statement in told:
             continue
-        if reading.returned.level != Level.NO or facts.confirmed(found, reading).returned.level != Level.NO:
-            continue
-        names, repeated = found.parameters(), {call: module for module, call in facts.all_repeated(found)}
-        for given, module, number in facts.given_to(found) if repeated else ():
-            binding = nearest(given, module) if isinstance(given, ast.Name) else None
-            made = given if binding is None or binding.path else binding.value
-            statement = module.table.statement_of(given)
-            is_batch = 0 <= number < len(names) and kind_of(names[number]) == "data" and not module.is_test
-            if is_batch and isinstance(made, ast.Call) and made in repeated and statement not in told:
-                told.add(statement)
-                message = (
-                    f"each device is given all of {names[number]}, as of everything else, and so computes what the "
-                    "others do: divide it among them, as by reshape((n, -1, ...))"
-                )
-                yield from facts.finding(repeated[made], made, CODE, message)
+        told.add(statement)
+        message = (
+            f"each device is given all of {one.name}, as of everything else, and so computes what the others do: "
+            "divide it among them, as by reshape((n, -1, ...))"
+        )
+        yield from facts.finding(one.module, one.node, CODE, message)
 
 
 class _Entries(NamedTuple):

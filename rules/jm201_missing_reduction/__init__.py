@@ -191,12 +191,36 @@ def _is_of_some(node: ast.expr, module: Module, found: DeviceMap) -> bool:
     return any(isinstance(one, ast.Name) and one.id in leaf for test in tests for one in ast.walk(test))
 
 
+def _may_be_of_shards(found: DeviceMap, facts: Facts) -> bool:
+    """Whether parameters may be in shards, of which the gradients are summed where they were gathered.
+
+    Neither the specs are in sight nor the axes of a gather.
+    """
+    specs = found.keyword("in_specs", 2) if found.name in SHARD_MAPS else None
+    if specs is not None and specs.expression is not None:
+        known = facts.resolver.container(specs.expression, specs.module) is not None
+    else:
+        known = found.name not in SHARD_MAPS and all(found is not one for one, _ in facts.unmapped)
+    return not known and any(facts.axis_of(call, module) is None for module, call in facts.calls("all_gather"))
+
+
+def _is_given_copies(found: DeviceMap, facts: Facts) -> bool:
+    """Whether all that a map is given is replicated; of a test's map, what the program gives the same function."""
+    function, alike = found.function.node, [found]
+    if found.application.module.is_test:
+        same = [one for one in facts.all_maps if one.function.node is function and not one.application.module.is_test]
+        alike = same or alike
+    return all(one.name in PMAPS and len(facts.replicated(one)) == len(one.parameters()) > 0 for one in alike)
+
+
 def _updates(found: DeviceMap, reading: Reading, facts: Facts) -> Iterator[Place]:
     """Only where the map has an axis name: a population or an ensemble has no use for one."""
     if not found.axes or not is_unchecked(found, facts.resolver) or not (reading.returned.updated or reading.changed):
         return
-    if reading.exchanged or trains_own_models(found, facts):
+    if reading.exchanged or trains_own_models(found, facts) or _may_be_of_shards(found, facts):
         return
+    if _is_given_copies(found, facts):
+        return  # all devices have the same batch as well, and so the same gradients
     if any(one.operand.gradient and _is_of_some(one.node, one.module, found) for one in reading.reductions):
         return
     for module, node in reading.updates[:1]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 
@@ -14,7 +15,7 @@ from jaxmigrate.flow.enclosing import counts_devices
 from jaxmigrate.flow.facts import AXES, Facts, Place
 from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.variance import Level, Reading, Reduction
-from jaxmigrate.flow.variance.lattice import AS_SUMMED, OF_ONE, PIECE, SCATTERED, SHARE
+from jaxmigrate.flow.variance.lattice import AS_SUMMED, NUMBER, OF_ONE, PIECE, SCATTERED, SHARE, leaves_of
 from jaxmigrate.flow.variance.means import is_scaled
 from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.collectives import REDUCTIONS, axis_argument
@@ -23,6 +24,7 @@ from jaxmigrate.program.values import External
 
 CODE = "JM202"
 FIX = "where one function applies the same `pmean`, `pmax` or `pmin` twice, the second is removed; no result changes"
+METRIC = re.compile(r"(^|_)(loss|losses|accuracy|acc|metrics?)$")
 EFFECTS = {
     "psum": "it becomes too large by a factor, the number of devices",
     "pmean": "the value does not change, and the communication is wasted",
@@ -65,7 +67,7 @@ def _wrong(same: list[Reduction], reading: Reading) -> str:
     first, name = same[0], same[0].name.rpartition(".")[2]
     marks = frozenset.intersection(*(one.operand.marks for one in same))
     if name in EFFECTS and all(is_doubled(one) for one in same):
-        return _told(first.name, AXES)
+        return "" if name != "psum" and all(map(_is_number, same)) else _told(first.name, AXES)
     if name == "pmean" and SHARE in marks and not is_scaled(first, reading):
         return (
             f"pmean over {AXES} of what is divided by a sum over it already: too small by the number of "
@@ -92,6 +94,14 @@ def _wrong(same: list[Reduction], reading: Reading) -> str:
             "it, so this adds up different shards; leave it out, and divide by the number of devices"
         )
     return ""
+
+
+def _is_number(reduction: Reduction) -> bool:
+    """Whether what is reduced once more are numbers, as metrics are: next to nothing is wasted."""
+    given = reduction.node.args[0] if isinstance(reduction.node, ast.Call) and reduction.node.args else None
+    leaves = leaves_of(reduction.operand)
+    named = isinstance(given, ast.Name) and METRIC.search(given.id) is not None
+    return all(not one.gradient and (named or NUMBER in one.marks) for one in leaves)
 
 
 def _told(reduction: str, axis: str) -> str:

@@ -8,6 +8,8 @@ from collections.abc import Container, Iterator
 
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import Step, shown
+from jaxmigrate.flow.copied_batches import copied_batches
+from jaxmigrate.flow.drawn_streams import DROPS, is_drawn_from
 from jaxmigrate.flow.enclosing import text_around
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.readings import DeviceMap, arguments
@@ -21,8 +23,11 @@ from jaxmigrate.program.collectives import PMAPS, SHARD_MAPS
 from jaxmigrate.program.imports import reached
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module, Project
+from jaxmigrate.program.process_texts import texts_beside
+from jaxmigrate.program.settings import settings
 from jaxmigrate.program.syntax import calls_of, last_name
 from jaxmigrate.program.values import External, Function
+from jaxmigrate.records import replace
 
 CODE = "JM205"
 # What a network draws for; an action or a token that is drawn is one for what the device has, be the key the same
@@ -42,10 +47,12 @@ def check(facts: Facts) -> Iterator[Finding]:
     Told where the key is repeated for all devices, if that is in sight.
     """
     reported: set[tuple[Module, ast.expr]] = set()
-    by_name = [*keys_repeated(facts)]
+    alike = {one.found.application.node: one.found for one in copied_batches(facts)}  # which is told, and is the cause
+    copies = {call for found in alike.values() for _, call in facts.all_repeated(found)}
+    by_name = [one for one in keys_repeated(facts) if one[1] not in copies]
     for found, reading in _with_axes(facts):
         trusted = [*_shared(found, reading, facts)]
-        if not trusted:
+        if not trusted or found.application.node in alike:
             continue
         draws = [*_shared(found, facts.confirmed(found, reading), facts)]
         repeated: list[tuple[Module, ast.expr]] = [
@@ -221,7 +228,7 @@ def _shared(found: DeviceMap, reading: Reading, facts: Facts) -> Iterator[Draw]:
     if _makes_replicated(found, reading, facts):
         return
     for draw in reading.draws:
-        unused = _is_unused(draw, facts) or _folds_index(draw)
+        unused = _is_unused(draw, facts) or _is_idle(draw, facts) or _folds_index(draw)
         if is_shared(draw) and not unused and not _is_of_parameters(draw):
             yield draw
 
@@ -252,6 +259,20 @@ def _is_unused(draw: Draw, facts: Facts) -> bool:
         return True
     makes = draw.module.is_test or any(MAKING in text for text in texts)
     return makes and not any(map(DRAWING.search, texts))
+
+
+def _is_idle(draw: Draw, facts: Facts) -> bool:
+    """Whether a network is given keys for streams that it draws nothing from, as the rate of each dropout is zero."""
+    call = draw.node
+    given = [one.value for one in call.keywords if one.arg == "rngs"] if isinstance(call, ast.Call) else []
+    texts, known = texts_beside(draw.module, facts.resolver), settings(facts.resolver)
+    if not given or draw.module.is_test or not any(map(DROPS.search, texts)):
+        return False
+    keys = given[0].keys if isinstance(given[0], ast.Dict) else []
+    named = [str(one.value) for one in keys if isinstance(one, ast.Constant)]
+    own = draw.name.removeprefix("rngs ") if draw.name.startswith("rngs ") else ""
+    streams = [f"rngs {own}"] if own.isidentifier() else [f"rngs {one}" for one in named] or ["rngs"]
+    return not any(is_drawn_from(replace(draw, name=s), texts, known) for s in streams)
 
 
 def _folds_index(draw: Draw) -> bool:

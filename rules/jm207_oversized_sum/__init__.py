@@ -35,6 +35,7 @@ LOSS = re.compile(r"(^|_)loss(es)?$")
 SUMS = re.compile("sum|total")
 STEPS = re.compile(r"^(step|global_step|step_count|num_steps)$")
 SCHEDULES = re.compile(r"(schedule|ema|lr|rate|decay)\w*$")
+TIMES = re.compile(r"perf_counter|timeit|time\.time\(|monotonic\(")
 COUNTS = re.compile(r"count|num|size|ones|len|\bn_|denom|total|weight")
 
 
@@ -67,6 +68,7 @@ def check(facts: Facts) -> Iterator[Finding]:
                 and node not in along
                 and found.application.node not in misnamed
                 and not _is_of_some_devices(found)
+                and not _is_timed(node, found)
                 and not _is_divided_by_callers(found, facts)
             ):
                 message = (
@@ -91,6 +93,14 @@ def _is_of_some_devices(found: DeviceMap) -> bool:
     given = found.keyword("devices") if found.name in PMAPS else None
     text = ast.unparse(given.expression) if given is not None and given.expression is not None else ""
     return bool(text) and ALL_DEVICES.search(text) is None and text != "None"
+
+
+def _is_timed(node: ast.expr, found: DeviceMap) -> bool:
+    """Whether a map does nothing but a collective, in a module that takes the time: a benchmark of that collective."""
+    body = found.function.node.body
+    last = body if isinstance(body, ast.expr) else body[-1].value if isinstance(body[-1], ast.Return) else None
+    alone = node is last and (isinstance(body, ast.expr) or all(is_docstring(one) for one in body[:-1]))
+    return alone and TIMES.search(found.application.module.text) is not None
 
 
 def _is_divided_by_callers(found: DeviceMap, facts: Facts) -> bool:

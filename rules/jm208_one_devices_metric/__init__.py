@@ -30,6 +30,8 @@ MAKES_METRICS = re.compile(r"metric|loss")
 REDUCES = re.compile(r"psum|pmean|all_gather")
 FUNCTION = re.compile(r"_?(fn|func|function)$")
 DEEPEST = 4  # functions behind one another
+# In a comment right above, by which that is meant: "take results from the first replica"
+SAID = re.compile(r"#.*\b(first|one|single|0th)\b.{0,20}\b(replicas?|devices?|shards?|cores?)\b", re.IGNORECASE)
 NO_METRIC = re.compile("batch_stats|logit|state|param|image|sample")
 
 
@@ -170,9 +172,35 @@ def _told(found: DeviceMap, reading: Reading, facts: Facts) -> Iterator[tuple[as
         return
     for call, module in facts.runs_of(found):
         for taken in facts.taken_of(call, module):
+            if _is_given_back(call, taken, module) or _is_said(taken, module, reading):
+                continue
             name = _metric(reading.returned, taken)
             if name is not None and _metric(facts.confirmed(found, reading).returned, taken) is not None:
                 yield call, taken, taken.home or module, name, _key(reading.returned, taken)
+
+
+def _is_given_back(call: ast.Call, taken: Taken, module: Module) -> bool:
+    """Whether what is taken is given to the map again, as a state is: `(params, aux), loss = step(params, aux, x)`."""
+    statement = module.table.parents.get(call)
+    target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+    for key in taken.path:
+        if isinstance(target, ast.Tuple) and isinstance(key, int) and -len(target.elts) <= key < len(target.elts):
+            target = target.elts[key]
+    if not isinstance(target, ast.Name | ast.Attribute) or MAKES_METRICS.search(ast.unparse(target).lower()):
+        return False
+    given = (*call.args, *(one.value for one in call.keywords))
+    return ast.unparse(target) in {ast.unparse(one) for one in given}
+
+
+def _is_said(taken: Taken, module: Module, reading: Reading) -> bool:
+    """Whether a comment right above says that one device's is taken, of metrics of which the map reduces none."""
+    if not SAID.search((taken.home or module).lines[max(0, taken.node.lineno - 2)]):
+        return False
+    metrics = reading.returned
+    for key in taken.path:
+        parts = metrics.parts or ()
+        metrics = parts[key] if isinstance(key, int) and -len(parts) <= key < len(parts) else metrics
+    return not any(one.level == Level.NO and one.reduced for one in leaves_of(metrics))
 
 
 def _metric(returned: AbstractValue, taken: Taken) -> str | None:

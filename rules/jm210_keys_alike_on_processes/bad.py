@@ -9,7 +9,7 @@ def step(key, x):
 def main():
     key = jax.random.PRNGKey(0)
     keys = jax.random.split(key, jax.local_device_count())  # JM210
-    loss = jax.pmap(step, axis_name="i")(keys, jnp.ones((8, 4)))
+    loss = jax.pmap(step, axis_name="i")(keys, jnp.ones((8, 4)) * (1 + jax.process_index()))
     if jax.process_index() == 0:
         print(loss[0])
 

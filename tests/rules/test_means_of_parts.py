@@ -97,7 +97,7 @@ def step(params, batch):
     return {}
 p = jax.pmap(step, "i")
 """
-    assert found(layers + net + step.format("lax.pmean(loss, 'i')")) == {"JM202"}
+    assert found(layers + net + step.format("lax.psum(loss, 'i')")) == {"JM202"}
     assert found(layers + net + step.format("loss")) == set()
 
 

@@ -20,8 +20,7 @@ def own_keys(key):
 
 
 def main(config):
-    if jax.process_index() == 0:
-        print("first")
+    rows = config.batch_size // jax.process_count()
     n = jax.local_device_count()
 """
 ALIKE = {
@@ -66,5 +65,20 @@ def test_apart(name: str) -> None:
 
 def test_one_process() -> None:
     """A program that says nothing of several processes has no other to differ from."""
-    top = TOP.replace('    if jax.process_index() == 0:\n        print("first")\n', "")
+    top = TOP.replace("    rows = config.batch_size // jax.process_count()\n", "")
+    assert not _told(ALIKE["of a number"], top)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "if jax.process_index() == 0:\n        config.save()",
+        "logging.info('of %d', jax.process_count())",
+        "print(f'host {jax.process_index()} of {jax.process_count()}')",
+        "chief = not jax.process_index()",
+    ],
+)
+def test_all_data_on_every_process(line: str) -> None:
+    """Where the first process only writes what all have done, each has the whole batch, and draws for it alike."""
+    top = TOP.replace("rows = config.batch_size // jax.process_count()", line)
     assert not _told(ALIKE["of a number"], top)

@@ -44,7 +44,7 @@ UNCHECKED = CHECKED.replace("out_specs=P()", "out_specs=P(), check_vma=False")
         ("y = lax.pmean(x, 'i')\n    return jax.tree.map(lambda v: lax.psum(v, axis_name='i'), {'a': y})", ["JM202"]),
         ("l, g = jax.value_and_grad(loss_fn)(w, x)\n    l, g = lax.pmean((l, g), 'i')\n    return lax.psum(l, 'i')",
          ["JM202"]),
-        ("return lax.pmean(mean_loss(w, x), 'i')", ["JM202"]),
+        ("return lax.psum(mean_loss(w, x), 'i')", ["JM202"]),
         ("return lax.psum(optax.global_norm(lax.pmean(x, 'i')), 'i')", ["JM202"]),
         ("return lax.psum(x, 'i') / lax.psum(1, 'i')", []),
         ("return lax.pmean(x - lax.pmean(x, 'i'), 'i')", []),

@@ -8,7 +8,7 @@ from jaxmigrate.config import find_config
 from jaxmigrate.findings import Finding
 from jaxmigrate.findings.suppressions import silence
 from jaxmigrate.lint.examine import examine_text
-from jaxmigrate.requirements import project_of, target_jax
+from jaxmigrate.requirements import project_of, target_jax, written_for
 from jaxmigrate.sources import SourceError
 
 
@@ -31,6 +31,7 @@ def problems(
         config.declared,
         around.users(document.path, again=again),
         around.text,
+        written_for(project_of(config, [document.path])),
     )
     kept = silence([f for f in examined.findings if f.path == document.name], examined.marks).findings
     return [f for f in kept if config.reports(f.code, document.path)], list(examined.errors)

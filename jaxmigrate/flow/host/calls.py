@@ -171,6 +171,8 @@ def _as_given(node: ast.Call, name: str, given: list[Held]) -> Held | None:
         return first
     if last in LISTED and given and isinstance(node.func, ast.Name):
         return first
+    if name == "builtins.sum" and len(given) == 1 and first.parts:
+        return first.element()
     if last == "enumerate" and given:
         return Held(parts={ANY: Held(parts={0: UNKNOWN, 1: first.element()})})
     if last == "zip":

@@ -18,6 +18,7 @@ from jaxmigrate.flow.variance.lattice import (
     INDEXED,
     MEAN,
     MEAN_TOTAL,
+    NUMBER,
     PIECE,
     SHARE,
     TOTAL,
@@ -173,13 +174,17 @@ def _marks_of_sum(value: AbstractValue, mark: str) -> frozenset[str]:
         return frozenset([DEVICES])
     told = MEAN in value.marks or value.gradient or (value.level == Level.NO and GIVEN in value.marks)
     totals = frozenset([AS_SUMMED, TOTALS] if TOTAL in value.marks else [AS_SUMMED])
-    return totals | {mark} if told else totals
+    return totals | _number(value) | {mark} if told else totals | _number(value)
 
 
 def _marks_of_mean(value: AbstractValue, mark: str) -> frozenset[str]:
     averaged = frozenset([AVERAGED, MEAN_TOTAL] if TOTAL in value.marks and value.level != Level.NO else [AVERAGED])
-    averaged |= means.of_too_large(value)
+    averaged |= means.of_too_large(value) | _number(value)
     return averaged | {mark} if SHARE in value.marks else averaged
+
+
+def _number(value: AbstractValue) -> frozenset[str]:
+    return frozenset() if value.gradient or value.marks.isdisjoint((MEAN, TOTAL, NUMBER)) else frozenset([NUMBER])
 
 
 def _partly(value: AbstractValue) -> AbstractValue:

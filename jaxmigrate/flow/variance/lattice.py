@@ -42,6 +42,7 @@ STEP = "made of gradients that are averaged or summed over the devices"
 STARTED = "an optimizer's state that the body itself starts from"
 OF_ONE = "what one device has, and zeros on all others"
 AVERAGED = "a mean over the devices"
+NUMBER = "one number of each device's, averaged or summed over the devices"
 AS_SUMMED = "a sum over the devices, as it came from psum"
 DEVICES = "the number of devices"
 PIECE = "rows of a sum over the devices, of which each has others"
@@ -58,7 +59,7 @@ CENTRED = "without its mean over the devices"
 SQUARED = "squares of what lies apart from such a mean"
 HALF = "a device's own part of a statistic"  # and where: another part of it is all devices'
 MEAN_TOTAL = "a mean over the devices of a sum of all that each has"
-PASSING = frozenset({AVERAGED, AS_SUMMED, DEVICES, PIECE, STEPPED})  # what no function of arrays gives back
+PASSING = frozenset({AVERAGED, NUMBER, AS_SUMMED, DEVICES, PIECE, STEPPED})  # what no function of arrays gives back
 OTHERS = "*"  # the entries of an object that are not listed by name
 EACH = "[]"  # what an iterator gives each time
 OF_VARYING_TYPE = frozenset({VARYING, GATHERED})  # equal on all devices for all that is known, and JAX does not know it
@@ -169,7 +170,7 @@ def replace(value: AbstractValue, **changes: Any) -> AbstractValue:
 
 _POSITIONS = {name: number for number, name in enumerate(AbstractValue._fields)}
 _OF_ALL = frozenset(
-    {MEAN, SHARE, OF_ONE, AVERAGED, AS_SUMMED, DEVICES, PIECE}
+    {MEAN, SHARE, OF_ONE, AVERAGED, NUMBER, AS_SUMMED, DEVICES, PIECE}
 )  # what is true of a result only if it is of all that it is made of
 EQUAL = AbstractValue()
 MAY = AbstractValue(Level.MAY)

@@ -188,6 +188,7 @@ def of_operation(
         marks -= {STEPPED}
     if isinstance(op, ast.Add | ast.Sub):
         marks -= {RESIZED}  # beside others, as in a step that looks for flat minima, it is no clipping
+    marks = _weighed(op, left, right, marks)
     marks = _deviations(run, op, node, left, right, marks) | _apart(run, op, node, left, right)
     if isinstance(op, ast.Sub) and AVERAGED in right.marks and left.level != Level.NO:
         marks |= {CENTRED}
@@ -203,6 +204,13 @@ def of_operation(
     if isinstance(op, ast.Div) and AS_SUMMED in left.marks and DEVICES in right.marks:
         marks |= {AVERAGED}
     return result if marks == result.marks else replace(result, marks=marks)
+
+
+def _weighed(op: ast.operator, left: AbstractValue, right: AbstractValue, marks: frozenset[str]) -> frozenset[str]:
+    """Without those of norms, where one is divided by another: a weight between two losses, and no clipping."""
+    if isinstance(op, ast.Div) and is_normed(left) and is_normed(right):
+        return frozenset(mark for mark in marks if not mark.startswith(NORMED))
+    return marks
 
 
 def _is_resized(run: Run, one: AbstractValue, other: AbstractValue) -> bool:
