@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias, TypeVar
@@ -35,6 +36,9 @@ from jaxmigrate.sources.notebooks.magics import MARK
 Made: TypeAlias = list[cst.BaseStatement]
 Noted = TypeVar("Noted", cst.SimpleStatementLine, cst.BaseCompoundStatement)
 EMPTY = cst.EmptyLine(indent=False)
+TOLD = re.compile(
+    r"#\s*(type:|noqa|pylint:|pyright:|pragma:|nosec)"
+)  # comments that tell a tool something of their line
 
 
 def module(body: Body) -> cst.Module:
@@ -167,7 +171,7 @@ def _one(command: Rewriting, original: cst.BaseStatement, updated: Statement) ->
         yield from _changed(command, original, noted(updated, command.comments_of(original)))
         return
     assert isinstance(updated, cst.SimpleStatementLine)
-    line = noted(updated, command.comments_of(original))
+    line = _with_comments(updated, command.comments_of(original))
     if len(original.body) == 1 and len(line.body) == 1:
         yield from _changed(command, original.body[0], line)
     elif not any(command.has_statement_operations(small) for small in original.body):
@@ -202,12 +206,21 @@ def _small(
     yield from _changed(command, old, line)
 
 
+def _with_comments(line: cst.SimpleStatementLine, comments: Sequence[cst.Comment]) -> cst.SimpleStatementLine:
+    """A line with more comments: behind it what tells a tool something of the line, the others above it."""
+    is_free = line.trailing_whitespace.comment is None and "\n" not in source(line).strip("\n")
+    if comments and TOLD.match(comments[0].value) and is_free:
+        behind = line.trailing_whitespace.with_changes(whitespace=cst.SimpleWhitespace("  "), comment=comments[0])
+        line, comments = line.with_changes(trailing_whitespace=behind), comments[1:]
+    return noted(line, comments)
+
+
 def noted(statement: Noted, comments: Sequence[cst.Comment]) -> Noted:
     """A statement with more comments above it."""
     if not comments:
         return statement
-    noted = [*statement.leading_lines, *(cst.EmptyLine(comment=comment) for comment in comments)]
-    return statement.with_changes(leading_lines=noted)
+    lines = [*statement.leading_lines, *(cst.EmptyLine(comment=comment) for comment in comments)]
+    return statement.with_changes(leading_lines=lines)
 
 
 def _changed(command: Rewriting, original: cst.CSTNode, updated: Statement) -> Iterator[cst.BaseStatement]:

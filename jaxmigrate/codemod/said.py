@@ -17,10 +17,19 @@ SAID = re.compile(rf"(?<![\w./\-])(jax\.)?([Pp]map(?:ped|ed|-ed|-sharded|'d|'ed)
 FORMS = re.compile(  # what pmap is no more, anywhere, and its call in prose
     rf"(?<![\w./\-])()([Pp]map(?:ped|ed|-ed|-sharded|'d|'ed|ping)){BESIDE}|(?<=`)()(pmap)(?=\(\.\.\.)"
 )
+EVERY = re.compile(f"{SAID.pattern}|{FORMS.pattern}")  # in programs that hold no pmap any more
+OF_PMAP_ALONE = re.compile(  # what holds of pmap, and may not of what stands there now
+    r"leading|first (?:axis|dim)|reshap|in_axes|\bvs\b|instead|unlike|rather|faster|slower|deprecat|\bold\b|used to"
+    r"|(?:from|as|like|than) (?:jax\.)?pmap|\bbug|issue|version|n[o']t\b|require|expect|stack|device axis"
+    r"|per[- ]device|anyway|default|itself",
+    re.IGNORECASE,
+)
 QUOTED = re.compile(r"\"([Pp]map[\w-]+)\"|`(pmap\(\.\.\.[^`]*)`")  # one word, and no code
 CODE = re.compile(r"[`=\"]|https?:|\bimport\b")
 NO_WORDS = re.compile(r"[`=]|https?:|\bimport\b|>>>")  # lines of a docstring that hold code
 READS_DOCS = re.compile(r"__doc__|\bgetdoc\b|\bdocopt\b|\bfire\.Fire\b|\btyper\b|\bclick\b")  # what says them to others
+ON_PAGE = re.compile(r"(?<![\w.\-])(jax\.)?pmap(?![\w(\-]|\.\w)")
+NO_PAGE = re.compile(r"https?:\S*pmap|\bpmap\S*\(")  # lines with addresses or calls
 PMAPS = re.compile(r"\bpmap\b")
 FIRST, ENDS = '    """', '"""'  # around the first line of a docstring
 RESHAPED = re.compile(r"\breshap\w+ .*\(.*device", re.IGNORECASE)  # `(local_devices, batch, ...)`
@@ -114,12 +123,34 @@ def _code(node: cst.SimpleStatementLine) -> str:
 
 def reworded_text(text: str) -> str:
     """A text without maps of pmap's, whose comments and docstrings call nothing pmapped."""
-    if not FORMS.search(text):
+    return _reworded(text, FORMS)
+
+
+def reworded_everywhere(text: str, width: int) -> str:
+    """A text of a program without pmap, whose comments and docstrings say shard_map where lines have room for it."""
+    lines, new = text.split("\n"), _reworded(text, EVERY).split("\n")
+    pairs = zip(lines, new, strict=True)
+    return "\n".join(b if len(b) <= max(width, len(a)) else a for a, b in pairs)
+
+
+def reworded_prose(text: str) -> str:
+    """A page in Markdown or reStructuredText that says shard_map where prose says pmap; its code stays."""
+    lines, is_code = text.split("\n"), False
+    for number, line in enumerate(lines):
+        is_code ^= line.lstrip().startswith(("```", "~~~"))
+        stays = is_code or line.startswith(("    ", "\t", ".. ")) or NO_PAGE.search(line) or OF_PMAP_ALONE.search(line)
+        if not stays:
+            lines[number] = ON_PAGE.sub(lambda found: f"{found[1] or ''}shard_map", line)
+    return "\n".join(lines)
+
+
+def _reworded(text: str, words: re.Pattern[str]) -> str:
+    if not words.search(text):
         return text
     tree = cst.parse_module(text)
     if tree.code != text:
         return text  # with something that LibCST drops
-    return tree.visit(_Forms(docstrings=READS_DOCS.search(text) is None)).code
+    return tree.visit(_Forms(words, docstrings=READS_DOCS.search(text) is None)).code
 
 
 class _Comments(cst.CSTTransformer):
@@ -133,21 +164,22 @@ class _Comments(cst.CSTTransformer):
 class _Forms(cst.CSTTransformer):
     """Comments and docstrings in which what was pmapped is sharded."""
 
-    def __init__(self, *, docstrings: bool) -> None:
+    def __init__(self, words: re.Pattern[str], *, docstrings: bool) -> None:
         super().__init__()
+        self._words = words
         self._docstrings = docstrings
 
     def leave_Comment(self, original_node: cst.Comment, updated_node: cst.Comment) -> cst.Comment:
-        text = _said(original_node.value, FORMS)
+        text = _said(original_node.value, self._words)
         return updated_node.with_changes(value=text) if text else updated_node
 
     def leave_IndentedBlock(self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock) -> cst.BaseSuite:
         del original_node
-        return _docstring(updated_node, FORMS) if self._docstrings else updated_node
+        return _docstring(updated_node, self._words) if self._docstrings else updated_node
 
     def leave_Module(self, original_node: cst.Module, updated_node: cst.Module) -> cst.Module:
         del original_node
-        return _docstring(updated_node, FORMS) if self._docstrings else updated_node
+        return _docstring(updated_node, self._words) if self._docstrings else updated_node
 
 
 def _docstring(body: _Body, words: re.Pattern[str] = SAID) -> _Body:
@@ -157,10 +189,15 @@ def _docstring(body: _Body, words: re.Pattern[str] = SAID) -> _Body:
     if not isinstance(said, cst.Expr) or not isinstance(said.value, cst.SimpleString):
         return body
     lines = said.value.value.split("\n")
-    new = "\n".join(line if NO_WORDS.search(line) else "".join(_words(line, words)) for line in lines)
-    stays = new == said.value.value or (words is FORMS and PMAPS.search(new) is not None)
+    new = "\n".join(line if _stays(line, words) else "".join(_words(line, words)) for line in lines)
+    stays = new == said.value.value or (words is not SAID and PMAPS.search(new) is not None)
     changed = body if stays else body.deep_replace(said.value, cst.SimpleString(new))
     return cast("_Body", changed)
+
+
+def _stays(line: str, words: re.Pattern[str]) -> bool:
+    """Whether a line of a docstring holds code, or says of pmap what may hold of nothing else."""
+    return NO_WORDS.search(line) is not None or (words is EVERY and OF_PMAP_ALONE.search(line) is not None)
 
 
 def _line(line: cst.EmptyLine) -> cst.EmptyLine:
@@ -172,8 +209,10 @@ def _said(comment: str, words: re.Pattern[str] = SAID) -> str:
     """A comment in the words of shard_map; empty where it says nothing of pmap, or is code that was put out."""
     if NO_PROSE.match(comment) or CODE.search(QUOTED.sub("", comment)) or not words.search(comment):
         return ""
+    if words is EVERY and OF_PMAP_ALONE.search(comment):
+        return ""
     text = "".join(_words(comment, words))
-    return "" if words is FORMS and PMAPS.search(text) else text
+    return "" if words is not SAID and PMAPS.search(text) else text
 
 
 def _words(comment: str, words: re.Pattern[str]) -> Iterator[str]:

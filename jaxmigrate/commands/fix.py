@@ -18,6 +18,7 @@ from jaxmigrate.commands.explain import explained
 from jaxmigrate.commands.inputs import Inputs, load, locate, tell_if_nothing_is_there
 from jaxmigrate.commands.interactive import StoppedError, ask
 from jaxmigrate.commands.left import left_lines
+from jaxmigrate.commands.pages import has_pmap, reword_pages, still_said
 from jaxmigrate.commands.planning import PlannedFile, plan_files, with_diff
 from jaxmigrate.commands.raising import Raised, raise_requirements
 from jaxmigrate.commands.reporting import write_reports
@@ -76,6 +77,7 @@ def run(options: argparse.Namespace) -> int:
         return 1
     results = [_fix(plan, options, from_stdin) for plan in plans]
     raised = [_raised(plan, one, options) for plan, one in zip(plans, results, strict=True)]
+    raised = [_said(plan, one, more, options) for plan, one, more in zip(plans, results, raised, strict=True)]
     results = [
         dataclasses.replace(one, files=[*one.files, *more.files], errors=[*one.errors, *more.errors])
         for one, more in zip(results, raised, strict=True)
@@ -92,7 +94,7 @@ def run(options: argparse.Namespace) -> int:
     write_reports(result, options.report, _REPORTS)
     _tell(result, options, from_stdin)
     for plan, one, more in zip(plans, results, raised, strict=True):
-        for remark in (*more.left, *_processes(plan, one)) if one.rewritten else ():
+        for remark in (*more.left, *(_processes(plan, one) if one.rewritten else ())):
             note(f"note: {remark}")
     return _status(result, options)
 
@@ -258,6 +260,18 @@ def _raised(plan: _Planned, result: FixResult, options: argparse.Namespace) -> R
         [file.source.text for file in plan.files],
         writes=not (options.diff or options.check),
     )
+
+
+def _said(plan: _Planned, result: FixResult, raised: Raised, options: argparse.Namespace) -> Raised:
+    """The words of the project, where no pmap is left that they could be about."""
+    if has_pmap(plan.files) or (any(file.sites for file in plan.files) and not result.rewritten):
+        return raised
+    writes = not (options.diff or options.check)
+    pages = Raised([], [], [])
+    if result.rewritten:
+        pages = reword_pages(plan.group.root, options.paths, {file.path for file in raised.files}, writes=writes)
+    left = [*raised.left, *(still_said(plan.group.root, options.paths, plan.files) if writes else ())]
+    return Raised([*raised.files, *pages.files], [*raised.errors, *pages.errors], left)
 
 
 def _verified(plan: _Planned, options: argparse.Namespace) -> Largest:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ from jaxmigrate.program.values import Function
 
 Named = ast.FunctionDef | ast.AsyncFunctionDef
 MANY = 4  # outputs of which a tuple is one line
+_NAMES = re.compile(r"\w+")
 FEW = 2  # arrays that lose an axis each by a statement of its own
 
 
@@ -36,14 +38,21 @@ def squeezed(text: str, axis: int, words: Words, *, is_array: bool) -> str:
     """The source of a value without a mapped axis of size one."""
     if is_array:
         return f"{text}.squeeze({axis})"
-    return f"{words.jax}.tree.map(lambda x: x.squeeze({axis}), {text})"
+    leaf = _leaf(text)
+    return f"{words.jax}.tree.map(lambda {leaf}: {leaf}.squeeze({axis}), {text})"
 
 
 def expanded(text: str, axis: int, words: Words, *, is_array: bool) -> str:
     """The source of a value with the mapped axis put back."""
     if is_array and axis == 0:
         return f"{text}[None]"
-    return f"{words.jax}.tree.map(lambda x: {words.numpy}.expand_dims(x, {axis}), {text})"
+    leaf = _leaf(text)
+    return f"{words.jax}.tree.map(lambda {leaf}: {words.numpy}.expand_dims({leaf}, {axis}), {text})"
+
+
+def _leaf(text: str) -> str:
+    """What a lambda calls the arrays of a tuple, among which there may be an x."""
+    return "a" if text.startswith("(") and "x" in _NAMES.findall(text) else "x"
 
 
 def copied(text: str, array: Array, change: object, words: Words, keys: Collection[str]) -> str:

@@ -12,7 +12,7 @@ from jaxmigrate.migrate.map_parts import passed
 from jaxmigrate.migrate.maps import MapPlan
 from jaxmigrate.migrate.names import names_in
 from jaxmigrate.migrate.overriding import is_called_of_objects, may_be_overridden
-from jaxmigrate.program.operations import Enclose, Part, Redecorate, code
+from jaxmigrate.program.operations import Code, Enclose, Part, Redecorate, code
 
 OF_PMAP = re.compile(r"(?<=\w)_pmap(ped)?$|^pmap(ped)?_(?=[A-Za-z])")  # what the name of a map says of it
 
@@ -28,7 +28,7 @@ class DecoratedMaps(MapOperations):
         if isinstance(function, ast.AsyncFunctionDef) or any(n.id == function.name for n in names_in(function.body)):
             return False
         below = function.decorator_list[function.decorator_list.index(plan.site.node) + 1 :]
-        if not below and self._decorate(plan, function):
+        if self._decorate_around(plan, function, below) if below else self._decorate(plan, function):
             return True
         return self._around(plan, function, below)
 
@@ -77,16 +77,34 @@ class DecoratedMaps(MapOperations):
         )
         return True
 
+    def _decorate_around(self, plan: MapPlan, function: ast.FunctionDef, below: list[ast.expr]) -> bool:
+        """The same of a function with other decorators below the map: it gets a new name, and another one calls it."""
+        if not self._is_mapped_at_once(plan, function) or not plan.drops or not self.parts.has_local(plan):
+            return False
+        inner = f"{OF_PMAP.sub('', function.name)}_per_device"
+        made = self.above.wrapper(plan, inner) if inner not in self.parts.names.taken else None
+        if made is None:
+            return False
+        name, around = made
+        self.parts.names.taken.add(inner)
+        around = Code(around.text.replace(f"def {name}(", f"def {function.name}("), around.parts)
+        mapped = self.parts.partial(plan.around, self._specs_above(plan.around, function), above=True)
+        decorators = (*self.parts.jit_decorators(plan, self.ids[plan.site.node]), mapped)
+        compiled = self._compiling(plan)
+        dropped = (compiled, plan.site.node) if compiled is not None else (plan.site.node,)
+        kept = tuple(kept_defaults(plan, function))
+        self.operations.append(Enclose(function, around, inner, dropped, decorators, tuple(below), kept))
+        return True
+
+    def _is_mapped_at_once(self, plan: MapPlan, function: ast.FunctionDef) -> bool:
+        """Whether a function is made while the program runs, and can be mapped right then, mesh and all."""
+        is_method = self.module.table.scope_of[function].kind == "class"
+        deferred = self.places.is_deferred(plan) or self.parts.asks(plan)
+        return not (is_method or deferred or plan.by_name or plan.any_keywords)
+
     def _decorate(self, plan: MapPlan, function: ast.FunctionDef) -> bool:
         """`@functools.partial(jax.shard_map, ...)` where the function is made while the program runs, mesh and all."""
-        scope = self.module.table.scope_of[function]
-        if (
-            scope.kind == "class"
-            or self.places.is_deferred(plan)
-            or self.parts.asks(plan)
-            or plan.by_name
-            or plan.any_keywords
-        ):
+        if not self._is_mapped_at_once(plan, function):
             return False
         body = self._body(plan)
         if body is None or not self.parts.has_local(plan):

@@ -15,6 +15,8 @@ from jaxmigrate.program.sites import MappedSite
 from jaxmigrate.program.syntax import has_stars
 from jaxmigrate.program.values import Application, External
 
+GIVE_ARRAYS = frozenset({"astype", "ravel", "reshape", "swapaxes"})  # methods
+
 
 @once_each
 def given_arrays(site: MappedSite, resolver: Resolver) -> frozenset[int | str]:
@@ -35,6 +37,9 @@ def given_arrays(site: MappedSite, resolver: Resolver) -> frozenset[int | str]:
 def _is_array(node: ast.expr, module: Module, resolver: Resolver) -> bool:
     if made_arrays.makes_array(resolver, node, module):
         return True
+    match node:
+        case ast.Call(func=ast.Attribute(attr=name)) if name in GIVE_ARRAYS:
+            return not any(f"def {name}(" in one.text for one in resolver.project.named)
     values = resolver.values(node, module)
     made = [v.callee for v in values if isinstance(v, Application) and isinstance(v.callee, External)]
     return bool(made) and len(made) == len(values) and all(one.name in named("splits-key") for one in made)

@@ -137,6 +137,8 @@ def _jax_name(module: Module, taken: set[str]) -> tuple[str, tuple[str, ...]]:
     if "jax" not in taken:
         taken.add("jax")
         return "jax", ("import jax",)
+    if imports_only(module, "jax", "jax"):
+        return "jax", ("import jax",)
     name = free_name(("_jax",), taken)
     taken.add(name)
     return name, (f"import jax as {name}",)
@@ -151,6 +153,16 @@ def bound_name(module: Module, dotted: str) -> str | None:
             if any(s in top for s in statements) and not _rebound_below(name, module):
                 return name
     return None
+
+
+def imports_only(module: Module, name: str, dotted: str) -> bool:
+    """Whether functions bind a name, each by a plain import of the same library: one above them all goes by it too."""
+    if name != dotted or module.cells:
+        return False
+    scopes = {id(scope): scope for scope in (module.table.root, *module.table.own_scope.values())}.values()
+    found = [binding for scope in scopes for binding in scope.bindings.get(name, ())]
+    plain = all(isinstance(b.node, ast.alias) and b.kind == "import" and _imports(b, module) == dotted for b in found)
+    return bool(found) and plain and not any(name in scope.outer_names for scope in scopes)
 
 
 def _rebound_below(name: str, module: Module) -> bool:

@@ -68,7 +68,13 @@ class MapWriter(DecoratedMaps, HoistedMaps, DirectMaps):
         return named and known and self.stable.is_stable(plan, [mapped])
 
     def _with_names_apart(self, plan: MapPlan) -> MapPlan | None:
-        """The map without names of parameters that hide what the function around it needs; None where it needs both."""
+        """The map without names of parameters that hide what the function around it needs; None where it needs both.
+
+        Arguments of a function from out of sight are called what its calls call them.
+        """
+        is_said = len(plan.said) == len(plan.inputs) and not (plan.whole_in or plan.any_keywords or plan.static)
+        if plan.names is None and is_said and not plan.lays_out and not plan.moves:
+            plan = replace(plan, names=plan.said)
         if plan.names is None:
             return plan
         mapped = plan.site.mapped.expression if plan.site.mapped is not None else None

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from jaxmigrate.migrate.imports import bound_name, free_name, has_jax_import, is_jax, used_names
+from jaxmigrate.migrate.imports import bound_name, free_name, has_jax_import, imports_only, is_jax, used_names
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.operations import Import
 
@@ -91,7 +91,8 @@ class FileNames:
         parent, _, last = dotted.rpartition(".")
         if parent == "functools" and not self._takes_from_functools():
             return dotted.replace("functools", self.of("functools"))
-        name = self.free(*PROPOSALS.get(dotted, (last,)))
+        is_same = imports_only(self.module, last, dotted)
+        name = last if is_same else self.free(*PROPOSALS.get(dotted, (last,)))
         asname = name if name != last else ""
         self._imports[dotted] = Import(dotted, "", asname) if dotted in PLAIN else Import(parent, last, asname)
         return name

@@ -37,6 +37,7 @@ from jaxmigrate.migrate.style import style_of
 from jaxmigrate.migrate.unhandled import Source, blamed
 from jaxmigrate.migrate.weak_numbers import leave_weak
 from jaxmigrate.migrate.witnesses import with_witnesses, witnesses
+from jaxmigrate.migrate.words import without_pmap
 from jaxmigrate.migrate.writing import NewFile, ProjectWriter
 from jaxmigrate.program.modules import Module, Project, parse_module, read_utf8
 from jaxmigrate.program.operations import THROUGH, Mark, Operation
@@ -83,7 +84,7 @@ def plan_sources(
     given, added = Plan(tuple(f for f in plan.files if not f.new)), [f for f in plan.files if f.new]
     plan = _with_api_updates(given, paths, reachable, Resolver(project), options, read)
     files, added = with_shared_helpers(plan.files, added, paths, read)
-    plan = Plan(tuple(files))
+    plan = without_pmap(Plan(tuple(files)), paths, beside, read)
     for file in plan.files:
         if file.changed:
             with blamed(paths[file.path]):

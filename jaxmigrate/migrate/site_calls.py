@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 
 from jaxmigrate.migrate.one_device import calls_of
 from jaxmigrate.program.functions import returned_by
+from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once_each
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import all_parameters
 from jaxmigrate.program.sites import MappedSite, literal_of, mapped_function, mapped_values
-from jaxmigrate.program.syntax import has_stars
+from jaxmigrate.program.syntax import has_stars, last_name
 from jaxmigrate.program.values import (
     Application,
     External,
@@ -21,14 +22,21 @@ from jaxmigrate.program.values import (
     Value,
 )
 
+WRAPPERS = named("same-call", "vmap")
 VALUE_AND_GRADS = ("value", "grads")
 
 
 def near_calls(site: MappedSite, resolver: Resolver) -> list[ast.Call]:
-    """The calls of what a site maps, found by its names: those of its own file, where there are some."""
+    """The calls of what a site maps, by its names: those of its own file and by its first name, if there are some.
+
+    What it is called elsewhere something else may be called, too.
+    """
     found = taken_calls(site, resolver)
-    near = [call for call, module in found if module is site.module]
-    return near or [call for call, _ in found]
+    above = site.module.table.parents.get(site.node)
+    name = last_name(above.targets[0]) if isinstance(above, ast.Assign) else ""
+    near = [call for call, module in found if module is site.module] or [call for call, _ in found]
+    own = [call for call in near if last_name(call.func) == name] if name else []
+    return sorted(own or near, key=lambda call: (call.lineno, call.col_offset))
 
 
 def arguments_of(site: MappedSite, resolver: Resolver) -> Iterator[tuple[ast.expr, Module]]:
@@ -171,7 +179,9 @@ def _passed(site: MappedSite, resolver: Resolver) -> tuple[Function | None, list
         return value, value.passed_names(), bound
     found = mapped_values(site, resolver)
     partial = found[0] if len(found) == 1 else None
-    callee = _under_jit(partial.callee) if isinstance(partial, Partial) else None
+    if isinstance(partial, Application) and isinstance(inner := _wrapped(partial), Function):
+        return inner, inner.passed_names(), bound
+    callee = _wrapped(partial.callee) if isinstance(partial, Partial) else None
     if not isinstance(partial, Partial) or not isinstance(callee, Function):
         return None, [], bound
     given = [argument.keyword for argument in partial.arguments]
@@ -181,9 +191,9 @@ def _passed(site: MappedSite, resolver: Resolver) -> tuple[Function | None, list
     return callee, callee.passed_names()[len(given) - len(keywords) :], keywords
 
 
-def _under_jit(value: Value) -> Value:
-    """What a compiled function compiles."""
-    while isinstance(value, Application) and value.callee == External("jax.jit"):
+def _wrapped(value: Value) -> Value:
+    """What a function calls with the arguments that it takes: one that is compiled, say, or vectorised."""
+    while isinstance(value, Application) and isinstance(value.callee, External) and value.callee.name in WRAPPERS:
         fun = next((one.value for one in value.arguments if one.keyword is None), None)
         if fun is None:
             break

@@ -17,6 +17,7 @@ __all__ = ["Style", "newline_of", "style_of"]
 
 _known: WeakKeyDictionary[Module, Style] = WeakKeyDictionary()
 FEW = 2  # brackets that show how a file is broken into lines
+DEEPEST = 8  # characters of an indentation of lines in brackets that new code takes over
 # Comments, strings in three quotes and, as `quote`, what other strings begin with
 _STRING = re.compile(
     r"""#[^\r\n]*"""
@@ -105,7 +106,8 @@ def _hangs(module: Module) -> tuple[bool, str]:
         behind, below = behind + ends, below + (not ends)
         indents[_leading(module.lines, first.lineno)[len(_leading(module.lines, opening)) :]] += 1
     indent, count = indents.most_common(1)[0] if indents else ("", 0)
-    return behind >= FEW and behind > below, indent if count >= FEW and not indent.strip(" ") else ""
+    is_usual = count >= FEW and len(indent) <= DEEPEST and not indent.strip(" ")
+    return behind >= FEW and behind > below, indent if is_usual else ""
 
 
 def _elements(node: ast.AST) -> Sequence[ast.expr | ast.arg | ast.keyword]:

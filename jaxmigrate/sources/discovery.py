@@ -8,6 +8,7 @@ from __future__ import annotations
 import enum
 import math
 import os
+import re
 import stat
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,6 +21,7 @@ from jaxmigrate.sources.ignored import FILE, Ignored, rules_at, rules_in
 STDIN = "<stdin>"
 
 _SKIPPED_NAMES = frozenset({"__pycache__", "__pypackages__", "build", "node_modules", "site-packages"})
+_RECORDED_RUN = re.compile(r"wandb/(?:offline-)?run-\d+_\d+-\w+")  # with a copy of the code that ran
 _VENV_MARKS = ("pyvenv.cfg", "conda-meta")
 
 
@@ -68,8 +70,8 @@ def discover(paths: Iterable[str], excluded: Excluded = _nothing, kinds: Mapping
     """The Python files and notebooks under some paths, each once however many ways lead to it.
 
     A file that is named itself is taken whatever its ending and whatever is excluded. Inside folders, hidden ones,
-    virtual environments, caches, build outputs and what `.gitignore` files name are left out, and so are links to
-    folders, which a loop could hide behind. `-` is standard input.
+    virtual environments, caches, build outputs, recorded runs and what `.gitignore` files name are left out, and so are
+    links to folders, which a loop could hide behind. `-` is standard input.
 
     Args:
         paths: Files and folders as the user named them.
@@ -211,5 +213,7 @@ def _is_file(entry: os.DirEntry[str]) -> bool:
 def _skipped(folder: Path) -> bool:
     name = folder.name
     if name.startswith(".") or name in _SKIPPED_NAMES:
+        return True
+    if _RECORDED_RUN.fullmatch(f"{folder.parent.name}/{name}"):
         return True
     return any((folder / mark).exists() for mark in _VENV_MARKS)

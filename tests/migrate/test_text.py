@@ -105,7 +105,7 @@ def test_a_field_or_a_local_variable_is_no_use_of_a_function_of_its_name(read: s
 
 def test_decorators_below_the_map_stay_with_what_is_mapped() -> None:
     after = fixed("import jax\n\n\n@jax.pmap  # rows\n@jax.vmap\ndef p(x):\n    return x + 1\n")
-    assert "# rows\n@jax.jit\ndef p(*args):\n" in after
+    assert "# rows\n@jax.jit\ndef p(x):\n" in after
     assert "per_device(p_per_device)" in after
     assert "\n\n\n@jax.vmap\ndef p_per_device(x):\n    return x + 1\n" in after
 

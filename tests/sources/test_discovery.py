@@ -51,6 +51,12 @@ def test_folders_that_hold_no_source_are_skipped(tree: Path, folder: str) -> Non
     assert names(folder) == [f"{folder}/a.py"]
 
 
+def test_the_copies_of_recorded_runs_are_skipped(tree: Path) -> None:
+    make(tree, "wandb/run-20230419_193223-me4w/files/code/a.py", "wandb/offline-run-20230419_193223-x/a.py")
+    make(tree, "wandb/sweep.py", "run-20230419_193223-me4w/b.py")
+    assert names(".") == ["run-20230419_193223-me4w/b.py", "wandb/sweep.py"]
+
+
 @pytest.mark.parametrize("mark", ["pyvenv.cfg", "conda-meta/history"])
 def test_virtual_environments_are_known_by_their_marks(tree: Path, mark: str) -> None:
     make(tree, f"odd name/{mark}", "odd name/lib/a.py", "b.py")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from jaxmigrate.migrate.imports import bound_name, free_name, has_jax_import, used_names
+from jaxmigrate.migrate.imports import bound_name, free_name, has_jax_import, imports_only, used_names
 from jaxmigrate.migrate.wanted import ALL, DECLINED, Wanted
 from jaxmigrate.program.jax_names import newest_jax
 from jaxmigrate.program.kept import KEPT, asked_at
@@ -26,6 +26,7 @@ SHORT = {
     "jax.numpy": ("jnp", "jax_numpy"),
     "numpy": ("np",),
     "equinox": ("eqx",),
+    "jax.extend.core": ("core", "jex_core"),
 }
 
 
@@ -199,7 +200,10 @@ class RewriteContext:
             return self.added[dotted].name
         if not has_jax_import(self.module):
             return None
-        name = free_name(SHORT.get(dotted, (dotted.rpartition(".")[2],)), self.taken)
+        last = dotted.rpartition(".")[2]
+        called = (last, f"{last}_lib") if last.islower() else (last,)  # as in `dynamic_scale as dynamic_scale_lib`
+        is_same = imports_only(self.module, last, dotted)
+        name = last if is_same else free_name(SHORT.get(dotted, called), self.taken)
         self.taken.add(name)
         self.added[dotted] = Added(name, [at])
         return name
