@@ -21,7 +21,7 @@ EVERY = re.compile(f"{SAID.pattern}|{FORMS.pattern}")  # in programs that hold n
 OF_PMAP_ALONE = re.compile(  # what holds of pmap, and may not of what stands there now
     r"leading|first (?:axis|dim)|reshap|in_axes|\bvs\b|instead|unlike|rather|faster|slower|deprecat|\bold\b|used to"
     r"|(?:from|as|like|than) (?:jax\.)?pmap|\bbug|issue|version|n[o']t\b|require|expect|stack|device axis"
-    r"|per[- ]device|anyway|default|itself",
+    r"|per[- ]device|anyway|default|itself|(?:we|you|can|will|should|must) (?:jax\.)?pmap|pmap over",
     re.IGNORECASE,
 )
 QUOTED = re.compile(r"\"([Pp]map[\w-]+)\"|`(pmap\(\.\.\.[^`]*)`")  # one word, and no code

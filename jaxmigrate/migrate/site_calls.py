@@ -155,11 +155,15 @@ def count_of(site: MappedSite, resolver: Resolver, counts: set[int], starred: bo
     return len(names) if names is not None else None
 
 
-def names_said(calls: Sequence[ast.Call]) -> tuple[str, ...]:
-    """Names for arguments: those of what the first call gives, if all of that has names."""
-    given = calls[0].args if calls and not calls[0].keywords else []
-    found = [_said_of(one) for one in given]
-    return tuple(found) if len({*found} - {""}) == len(found) else ()
+def names_said(calls: Sequence[ast.Call], count: int | None = None) -> tuple[str, ...]:
+    """Names for arguments: those of what the first call gives that has a name for each, of so many if that is known."""
+    for call in calls:
+        if count is not None and len(call.args) != count:
+            continue
+        found = [_said_of(one) for one in call.args] if not call.keywords else []
+        if found and len({*found} - {""}) == len(found):
+            return tuple(found)
+    return ()
 
 
 def _said_of(node: ast.expr) -> str:

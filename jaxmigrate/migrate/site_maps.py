@@ -72,7 +72,7 @@ def of_choice(choice: SiteChoice, resolver: Resolver, module: Module) -> MapPlan
         places=places,
         named=kinds,
         choice=choice,
-        said=names_said(calls) if names is None else (),
+        said=names_said(calls, len(inputs)) if names is None else (),
         given_by_keyword=any(call.keywords for call in calls),
         axis_source=_axis_of_alias(site, resolver),
     )
@@ -261,7 +261,7 @@ def of_site(site: MappedSite, resolver: Resolver, default_axis: str, *, all_devi
         backend=backend,
         by_rows=by_rows,
         names=names,
-        said=names_said(calls) if names is None else (),
+        said=names_said(calls, None if whole_in else len(inputs)) if names is None else (),
         given_by_keyword=by_keyword,
         any_keywords=any_keywords,
         axis_default=axis[2],
