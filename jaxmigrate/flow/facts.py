@@ -23,6 +23,7 @@ from jaxmigrate.flow.map_prefilter import MapPrefilter
 from jaxmigrate.flow.mapped_calls import ShardCall, shard_calls
 from jaxmigrate.flow.mapped_methods import MappedMethods
 from jaxmigrate.flow.meshes import MeshCall, mesh_call
+from jaxmigrate.flow.one_device import runs_on_one
 from jaxmigrate.flow.pipelines import keys_given
 from jaxmigrate.flow.processes import ProcessBranch, process_branches
 from jaxmigrate.flow.project_maps import ANY_FUNCTION, ProjectMaps
@@ -186,7 +187,8 @@ class Facts:
     @cached_property
     def _maps_of_several(self) -> list[DeviceMap]:
         """Every device map and named vmap, without the axes along which there is one device: nothing differs there."""
-        return self._maps.of_several(self.named_vmaps)
+        maps = self._maps.of_several(self.named_vmaps)
+        return [one for one in maps if not runs_on_one(one, [*self.given_to(one)], self.resolver)]
 
     @cached_property
     def readings(self) -> list[tuple[DeviceMap, Reading]]:

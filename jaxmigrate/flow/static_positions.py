@@ -21,6 +21,8 @@ STATIC = "static_broadcasted_argnums"
 ARRAYS = re.compile(
     r"^((train|opt|optimizer|model)_)?states?$|^params$|^batch$|^images$|^inputs$|^labels$|^([a-z]+_)?rngs?$"
 )
+# Numbers that say how large arrays are, whatever type is written behind them
+SIZES = re.compile(r"(^|_)(sizes?|shape|dims?|num|number|length|width|depth|axis)(_|$)|^n_|_(n|count|steps)$")
 ON_DEVICE = ("jax.numpy.", "numpy.", "jax.random.", "flax.jax_utils.", "flax.training.common_utils.")
 OBJECTS = frozenset({"self", "cls"})  # of the program's classes, whatever a call of one of them shows
 
@@ -195,6 +197,8 @@ def _is_array(found: DeviceMap, number: int, facts: Facts) -> bool:
     if isinstance(dict(defaults_of(function.node.args)).get(name), ast.Constant):
         return False
     given = [(node, module) for node, module, n in facts.given_to(found) if n == number]
+    if SIZES.search(name):
+        return any(_is_made_array(node, module, facts) for node, module in given)
     if not given:
         return is_array_for(function.node, name, function.module, facts.resolver)
     if any(_is_host_value(node, module, facts) for node, module in given):
