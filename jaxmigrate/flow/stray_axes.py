@@ -219,12 +219,21 @@ def stray_specs(facts: Facts) -> Iterator[tuple[Module, ast.Constant, str]]:
 
 
 def _is_on_mesh_of_others(spec: ast.Call, module: Module, facts: Facts) -> bool:
-    """Whether the mesh beside a spec, `NamedSharding(mesh, P("model"))`, may be none of the program's."""
+    """Whether the mesh beside a spec, `NamedSharding(mesh, P("model"))`, may be none of the program's.
+
+    Of one with a name, any that it stands beside.
+    """
     beside = module.table.parents.get(spec)
-    if not isinstance(beside, ast.Call) or spec not in beside.args or last_name(beside.func) != "NamedSharding":
-        return False
-    mesh = argument(call_arguments(beside, module), 0, "mesh")
-    return mesh is not None and not is_of_project(mesh, facts.resolver)
+    if isinstance(beside, ast.Assign) and isinstance(beside.targets[0], ast.Name):
+        name = beside.targets[0].id
+        homes = [one for one in facts.resolver.project.program if name in one.text]
+        placed = [(one, home.table.parents.get(one), home) for home in homes for one in home.table.named.get(name, ())]
+    else:
+        placed = [(spec, beside, module)]
+    calls = [(above, home) for one, above, home in placed if isinstance(above, ast.Call) and one in above.args]
+    placing = [(call, home) for call, home in calls if last_name(call.func) == "NamedSharding"]
+    meshes = [argument(call_arguments(call, home), 0, "mesh") for call, home in placing]
+    return any(mesh is not None and not is_of_project(mesh, facts.resolver) for mesh in meshes)
 
 
 def _is_in_specs_alone(axis: str, facts: Facts) -> bool:

@@ -12,7 +12,7 @@ from jaxmigrate.flow.copied_batches import copied_batches
 from jaxmigrate.flow.drawn_streams import DROPS, is_drawn_from
 from jaxmigrate.flow.enclosing import text_around
 from jaxmigrate.flow.facts import Facts
-from jaxmigrate.flow.readings import DeviceMap, arguments
+from jaxmigrate.flow.readings import DeviceMap, arguments, broadcast
 from jaxmigrate.flow.repeated_keys import keys_repeated
 from jaxmigrate.flow.specs import out_vars, spec_axes
 from jaxmigrate.flow.state_keys import keys_of_states
@@ -225,12 +225,24 @@ def _shared(found: DeviceMap, reading: Reading, facts: Facts) -> Iterator[Draw]:
         return
     if not reading.reductions and reading.returned.level == Level.NO:
         return  # all devices do the same, and had better draw the same
-    if _makes_replicated(found, reading, facts):
+    if _makes_replicated(found, reading, facts) or _is_for_each_alone(found, reading, facts):
         return
     for draw in reading.draws:
         unused = _is_unused(draw, facts) or _is_idle(draw, facts) or _folds_index(draw)
         if is_shared(draw) and not unused and not _is_of_parameters(draw):
             yield draw
+
+
+def _is_for_each_alone(found: DeviceMap, reading: Reading, facts: Facts) -> bool:
+    """Whether a pmap is told by in_axes to give all devices one key, and each works on its own part of the data alone.
+
+    A picture is rendered so, by the key of the step before.
+    """
+    if found.name not in PMAPS or found.within is not None or reading.reductions or reading.updates:
+        return False
+    names, shared = found.parameters(), broadcast(found, facts.resolver)
+    keys = [number for number, name in enumerate(names) if KEYS.search(name)]
+    return bool(keys) and shared.issuperset(keys) and len(shared) < len(names)
 
 
 def _makes_replicated(found: DeviceMap, reading: Reading, facts: Facts) -> bool:

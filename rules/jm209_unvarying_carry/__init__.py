@@ -21,7 +21,10 @@ def check(facts: Facts) -> Iterator[Finding]:
 
     def find(found: DeviceMap, reading: Reading) -> Iterator[Place]:
         if found.axes and refuses_varying(found, facts.resolver):
-            since = "" if is_checked(found, facts.resolver) else " since jax 0.6"
+            checked = is_checked(found, facts.resolver)
+            if not checked and facts.resolver.project.era == "old":
+                return  # of those releases, none refuses it
+            since = "" if checked else " since jax 0.6"
             yield from (Place(module, node, _told(ast.unparse(node), since)) for module, node in reading.carries)
 
     return facts.along_axes(CODE, find)
