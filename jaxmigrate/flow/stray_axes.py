@@ -224,12 +224,11 @@ def _is_on_mesh_of_others(spec: ast.Call, module: Module, facts: Facts) -> bool:
     Of one with a name, any that it stands beside.
     """
     beside = module.table.parents.get(spec)
+    placed: list[tuple[ast.expr, ast.AST | None, Module]] = [(spec, beside, module)]
     if isinstance(beside, ast.Assign) and isinstance(beside.targets[0], ast.Name):
         name = beside.targets[0].id
         homes = [one for one in facts.resolver.project.program if name in one.text]
         placed = [(one, home.table.parents.get(one), home) for home in homes for one in home.table.named.get(name, ())]
-    else:
-        placed = [(spec, beside, module)]
     calls = [(above, home) for one, above, home in placed if isinstance(above, ast.Call) and one in above.args]
     placing = [(call, home) for call, home in calls if last_name(call.func) == "NamedSharding"]
     meshes = [argument(call_arguments(call, home), 0, "mesh") for call, home in placing]
