@@ -84,7 +84,7 @@ def test_gradients_that_shard_map_has_summed(mapped: str, body: str, codes: list
 
 
 def test_networks_of_tests_that_draw_nothing() -> None:
-    text = "def f(w, x, key): return net.apply(w, key, x)\np = jax.pmap(f, 'i', in_axes=(None, 0, None))\n"
+    text = "def f(w, x, key): return lax.pmean(net.apply(w, key, x), 'i')\np = jax.pmap(f, 'i', in_axes=(None, 0, None))\n"
     assert found(text) == ["JM205"]
     assert found(text, name="test_a.py") == []
     assert found(text + "# with hk.dropout\n", name="test_a.py") == ["JM205"]
@@ -97,7 +97,7 @@ def test_networks_of_tests_that_draw_nothing() -> None:
 def test_networks_of_a_program_that_draw_nothing(layer: str, codes: list[str], tmp_path: Path) -> None:
     (tmp_path / "layers.py").write_text(f"import haiku as hk\ndef layer(x): return {layer}\n")
     (tmp_path / "nets.py").write_text("import haiku as hk\nimport layers\nnet = hk.transform(layers.layer)\n")
-    step = "import jax, nets\ndef f(w, x, key): return nets.net.apply(w, key, x)\n"
+    step = "import jax, nets\ndef f(w, x, key): return jax.lax.pmean(nets.net.apply(w, key, x), 'i')\n"
     (tmp_path / "train.py").write_text(step + "p = jax.pmap(f, 'i', in_axes=(None, 0, None))\n")
     sources = [read_source(path, path.name) for path in sorted(tmp_path.iterdir())]
     assert [finding.code for finding in lint(sources, Config())] == codes
