@@ -25,6 +25,7 @@ ONE_FOR_ALL = re.compile("init|param|shared|common|same|global|test|eval")
 DEVICES = re.compile(r"device|n_dev|num_dev|replica|world_size|shards")
 TELLS_APART = re.compile(r"axis_index|fold_in\([^()]*(device|replica|shard)")
 MAKES_DATA = re.compile("data|rollout|generate|collect|simulat|paths?$|traj")
+STARTS = re.compile("^_*init")
 INITIALISES = re.compile("init|create|setup|sync|restore|build")
 
 
@@ -116,12 +117,31 @@ def _is_own(key: str, call: ast.Call, module: Module, mapped: Collection[ast.Cal
         return False
     if not names:
         return False
+    if _is_to_initialise(node, module):
+        return False
     held = names - {key} or names  # the repeated ones; by the key itself anything may be made
     within = module.table.function_of(call)
     uses = [one for name in held for one in module.table.named.get(name, ()) if _is_seen(one, within, module)]
     if isinstance(node, ast.Assign) and not any(isinstance(getattr(one, "ctx", None), ast.Load) for one in uses):
         return False  # nothing draws by it
     return not any(_is_read_elsewhere(one, module, mapped) for one in uses)
+
+
+def _is_to_initialise(node: ast.AST, module: Module) -> bool:
+    """Whether a function that initialises by its name repeats a key for calls of its own alone."""
+    function = module.table.function_of(node)
+    if (
+        not isinstance(function, ast.FunctionDef)
+        or not STARTS.search(function.name)
+        or not isinstance(node, ast.Assign)
+    ):
+        return False
+    target = node.targets[0]
+    if not isinstance(target, ast.Name):
+        return False
+    parents = module.table.parents
+    read = [one for one in module.table.named.get(target.id, ()) if isinstance(getattr(one, "ctx", None), ast.Load)]
+    return bool(read) and all(isinstance(parents[one], ast.Call) for one in read)
 
 
 def _is_seen(name: ast.AST, function: ast.AST | None, module: Module) -> bool:

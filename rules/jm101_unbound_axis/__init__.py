@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import AxisUse, Step, shown
+from jaxmigrate.flow.enclosing import outermost_function
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.guards import is_expected_to_fail, is_guarded, is_tried
 from jaxmigrate.flow.known_axes import is_misspelt, known_axes
@@ -26,6 +27,7 @@ def check(facts: Facts) -> Iterator[Finding]:
     """Collectives that are certain to run where their axis is not bound."""
     reported: set[tuple[ast.AST, str]] = set()
     compiled = (use for use in facts.unmapped_uses if not any(is_tried(s.node, s.module) for s in use.way))
+    compiled = (use for use in compiled if not _may_be_mapped(use, facts))
     for use in (*facts.axis_uses, *compiled):
         written = _written(use)
         place = use.call if written is None else written[1]
@@ -35,6 +37,17 @@ def check(facts: Facts) -> Iterator[Finding]:
     told = {call for call, _ in reported}
     yield from _in_callbacks(facts, told)
     yield from _anywhere(facts, told)
+
+
+def _may_be_mapped(use: AxisUse, facts: Facts) -> bool:
+    """Whether a pmap of what is not in sight binds the axis, and may lead to the jit: nobody else calls what does."""
+    given = (found.keyword("axis_name", 1) for found in facts.opaque_pmaps)
+    if use.axis not in {facts.resolver.literal(one) for one in given if one is not None}:
+        return False
+    compiled = outermost_function(use.call, use.module)
+    around = [outermost_function(call, module) for module, call in facts.calls(getattr(compiled, "name", ""))]
+    names = [one.name for one in around if isinstance(one, ast.FunctionDef)]
+    return bool(around) and len(names) == len(around) and not any(True for _ in facts.calls(*names))
 
 
 def _in_callbacks(facts: Facts, told: set[ast.AST]) -> Iterator[Finding]:

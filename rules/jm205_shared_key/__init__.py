@@ -236,12 +236,15 @@ def _shared(found: DeviceMap, reading: Reading, facts: Facts) -> Iterator[Draw]:
 def _is_for_each_alone(found: DeviceMap, reading: Reading, facts: Facts) -> bool:
     """Whether a pmap is told by in_axes to give all devices one key, and each works on its own part of the data alone.
 
-    A picture is rendered so, by the key of the step before.
+    A picture is rendered so, by the key of the step before. By a number for a seed, metrics may be averaged as well.
     """
-    if found.name not in PMAPS or found.within is not None or reading.reductions or reading.updates:
+    if found.name not in PMAPS or found.within is not None or reading.updates:
         return False
     names, shared = found.parameters(), broadcast(found, facts.resolver)
     keys = [number for number, name in enumerate(names) if KEYS.search(name)]
+    seeded = all("seed" in names[number] for number in keys)
+    if any(one.operand.gradient or not seeded for one in reading.reductions):
+        return False
     return bool(keys) and shared.issuperset(keys) and len(shared) < len(names)
 
 

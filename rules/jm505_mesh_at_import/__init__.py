@@ -79,7 +79,23 @@ def _is_imported(module: Module, facts: Facts) -> bool:
 
 def _configures(text: str) -> bool:
     """Whether a text says something within a block that has to be said before the backend starts."""
-    return any(word in text for word in SETS) and INDENTED.search(text) is not None
+    if not any(word in text for word in SETS):
+        return False
+    return any(_is_late(text, found.start()) for found in INDENTED.finditer(text))
+
+
+def _is_late(text: str, place: int) -> bool:
+    """Whether a line stands in a function, or under a condition on `__name__`: it does not run on import."""
+    lines = text[:place].splitlines()
+    indent = re.match(r"[ \t]*", text[place:])
+    depth = len(indent[0]) if indent is not None else 0
+    for line in reversed(lines):
+        own = len(line) - len(line.lstrip())
+        if line.strip() and own < depth:
+            depth = own
+            if re.match(r"\s*(async )?def |if __name__", line):
+                return True
+    return False
 
 
 def _is_read_early(module: Module, facts: Facts, seen: set[Module]) -> bool:
@@ -87,9 +103,16 @@ def _is_read_early(module: Module, facts: Facts, seen: set[Module]) -> bool:
     for other, early in _importers(module, facts):
         if early and other not in seen:
             seen.add(other)
-            if not any(_importers(other, facts)) or _is_read_early(other, facts, seen):
+            first = not any(_importers(other, facts))
+            if (first and _may_be_first(other)) or (not first and _is_read_early(other, facts, seen)):
                 return True
     return False
+
+
+def _may_be_first(module: Module) -> bool:
+    """Whether a module may be what is run, or what another program imports: a package, a script, what sets JAX up."""
+    runs = any(is_for_main(node, module) for node in module.tree.body) or any(word in module.text for word in SETS)
+    return runs or _is_script(module) or module.path.name == "__init__.py" or module.path.suffix == ".ipynb"
 
 
 def _importers(module: Module, facts: Facts) -> Iterator[tuple[Module, bool]]:

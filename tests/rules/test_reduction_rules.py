@@ -84,7 +84,9 @@ def test_gradients_that_shard_map_has_summed(mapped: str, body: str, codes: list
 
 
 def test_networks_of_tests_that_draw_nothing() -> None:
-    text = "def f(w, x, key): return lax.pmean(net.apply(w, key, x), 'i')\np = jax.pmap(f, 'i', in_axes=(None, 0, None))\n"
+    text = (
+        "def f(w, x, key): return lax.pmean(net.apply(w, key, x), 'i')\np = jax.pmap(f, 'i', in_axes=(None, 0, None))\n"
+    )
     assert found(text) == ["JM205"]
     assert found(text, name="test_a.py") == []
     assert found(text + "# with hk.dropout\n", name="test_a.py") == ["JM205"]
