@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Iterator
 
@@ -31,6 +32,7 @@ REDUCES = re.compile(r"psum|pmean|all_gather")
 FUNCTION = re.compile(r"_?(fn|func|function)$")
 DEEPEST = 4  # functions behind one another
 # In a comment right above, by which that is meant: "take results from the first replica"
+BEHIND = 2  # lines behind a call in which a comment tells of its results
 SAID = re.compile(r"#.*\b(first|one|single|0th)\b.{0,20}\b(replicas?|devices?|shards?|cores?)\b", re.IGNORECASE)
 NO_METRIC = re.compile("batch_stats|logit|state|param|image|sample")
 
@@ -172,7 +174,7 @@ def _told(found: DeviceMap, reading: Reading, facts: Facts) -> Iterator[tuple[as
         return
     for call, module in facts.runs_of(found):
         for taken in facts.taken_of(call, module):
-            if _is_given_back(call, taken, module) or _is_said(taken, module, reading):
+            if _is_given_back(call, taken, module) or _is_said(call, taken, module, reading):
                 continue
             name = _metric(reading.returned, taken)
             if name is not None and _metric(facts.confirmed(found, reading).returned, taken) is not None:
@@ -192,9 +194,11 @@ def _is_given_back(call: ast.Call, taken: Taken, module: Module) -> bool:
     return ast.unparse(target) in {ast.unparse(one) for one in given}
 
 
-def _is_said(taken: Taken, module: Module, reading: Reading) -> bool:
-    """Whether a comment right above says that one device's is taken, of metrics of which the map reduces none."""
-    if not SAID.search((taken.home or module).lines[max(0, taken.node.lineno - 2)]):
+def _is_said(call: ast.Call, taken: Taken, module: Module, reading: Reading) -> bool:
+    """Whether a comment above, or behind the call, says that one device's is taken, of metrics that nothing reduces."""
+    lines, end = (taken.home or module).lines, call.end_lineno or call.lineno
+    above = itertools.takewhile(lambda one: one.strip().startswith("#"), reversed(lines[: taken.node.lineno - 1]))
+    if not any(map(SAID.search, (*above, *module.lines[end : end + BEHIND]))):
         return False
     metrics = reading.returned
     for key in taken.path:
