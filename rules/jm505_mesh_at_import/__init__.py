@@ -129,12 +129,4 @@ def _importers(module: Module, facts: Facts) -> Iterator[tuple[Module, bool]]:
             if not found and isinstance(binding.node, ast.alias):
                 found = project.imported_path(binding.node, other) == module.path
             if found:
-                yield other, _function_around(binding.node, other) is None
-
-
-def _function_around(node: ast.AST, module: Module) -> ast.AST | None:
-    """The function that something stands in, if it is none of it itself."""
-    above = module.table.parents.get(node)
-    while above is not None and not isinstance(above, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-        above = module.table.parents.get(above)
-    return above
+                yield other, binding.scope.kind == "module"
