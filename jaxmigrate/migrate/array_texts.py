@@ -91,10 +91,10 @@ class ArrayTexts:
         """The source of this process's rows of an array that is split over all devices."""
         return self._rows("local_rows", operand, axis)
 
-    def _count(self) -> str:
+    def _count(self, axis: str) -> str:
         """The source of the number of devices where they are not all; nothing where they are."""
         if self.meshes is not None:
-            return self.meshes.count()
+            return self.meshes.count(axis)
         if self.program.some is not None:
             return self.shared.count(self.program.some)
         return f"{self._jax}.local_device_count()" if self.program.own_devices else ""

@@ -115,7 +115,7 @@ class ArrayWriter(RowsOverAll, PartialObjects, SaidSizes):
                     yield DropStatement(whole.statement)
                     yield Replace(whole.call, code("$x", x=whole.array))
                     return
-                yield size_texts.said(choice, self._jax, self._count(), over_all=over_all)
+                yield size_texts.said(choice, self._jax, self._count(choice.axis), over_all=over_all)
             case "identity":
                 yield self._put(op)
             case _:

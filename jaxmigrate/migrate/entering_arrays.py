@@ -41,7 +41,7 @@ class EnteringArrays(ArrayTexts):
 
         What no run has shown is presumed to have a row for each device, and a batch a second axis: else reshape raises.
         """
-        rows = self._count() or f"{self._jax}.local_device_count()"
+        rows = self._count(choice.axis) or f"{self._jax}.local_device_count()"
         seen = choice.op.form == OBSERVED
         if choice.layout == "replicated":
             first = "x[0]" if seen else f"x.reshape({rows}, *x.shape[1:])[0]"

@@ -26,7 +26,7 @@ class FirstSlices(ArrayTexts):
     def _first(self, choice: OpChoice) -> Iterator[Operation]:
         op = choice.op
         if choice.layout == "split":
-            yield self._rows_of_first(op)
+            yield self._rows_of_first(op, choice.axis)
             return
         if op.form == "fetched":
             yield Replace(op.node, code(f"{self._jax}.device_get($x)", x=op.operand))
@@ -48,10 +48,10 @@ class FirstSlices(ArrayTexts):
         else:
             yield Replace(op.node, code(self._on_leaves(one, "$x"), x=op.operand))
 
-    def _rows_of_first(self, op: Op) -> Replace:
+    def _rows_of_first(self, op: Op, axis: str) -> Replace:
         """`x[: x.shape[0] // n]`: the first device's rows of a batch, of each process its own."""
         local = self.program.processes or self.program.placed
-        count = self._count() or f"{self._jax}.device_count()"
+        count = self._count(axis) or f"{self._jax}.device_count()"
         each = "x.addressable_data(0)" if local else f"x[: x.shape[0] // {count}]"
         name = self.module.segment(op.operand)
         if op.form not in ("tree", "fetched") and isinstance(op.operand, ast.Name | ast.Attribute | ast.Subscript):

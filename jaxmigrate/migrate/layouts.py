@@ -133,20 +133,23 @@ def choose(mapped: Mapped, resolver: Resolver, trust: Trust, unwritten: Unwritte
         return found
 
     setup = Setup(axis, around.processes, around.guarded, around.several, own_devices, some, unwritten.whole)
-    found, alone = followed(setup), False
+    found = followed(setup)
     lists = listed_devices.given((one for ones in every.values() for one in ones), resolver)
-    if lists is not None and (some is not None or around.several or not (trust.likely or lists.is_certain)):
+    alone = around.several and trust.likely and lists is not None and lists.are_put_by_one
+    if some is not None or around.several > alone or lists is None or not (trust.likely or lists.is_certain):
         lists = None
-    if lists is not None:
-        over_lists = followed(replace(setup, lists=lists))
-        lists = lists if over_lists.is_more(found) else None
+    else:
+        over_lists = followed(replace(setup, lists=lists, alone=alone))
+        some_global = any(one.is_global for one in over_lists.sites.values())
+        lists = lists if some_global and over_lists.is_at_least(found) else None
         found, own_devices = (over_lists, True) if lists is not None else (found, own_devices)
+    alone &= lists is not None
     if found.parted and trust.likely and not around.several and lists is None:
         as_one = followed(replace(setup, alone=True))
         alone = as_one.is_more(found)
         found = as_one if alone else found
     processes = around.processes and not alone
-    program = Program(processes, around.guarded, own_devices=own_devices, some=some, lists=lists)
+    program = Program(processes, around.guarded and not alone, own_devices=own_devices, some=some, lists=lists)
     own = processes and _gives_shared(every, found)
     program = replace(program, unlike=_may_be_unlike(every, found, resolver), own=own)
     replaced = {c.op.node for c in found.ops if c.layout != "stacked"}

@@ -14,7 +14,7 @@ from jaxmigrate.flow.layout.device_idents import settled
 from jaxmigrate.flow.layout.listed_devices import ListedDevices, scope_of
 from jaxmigrate.migrate.names import FileNames
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.operations import After, First, Operation, code
+from jaxmigrate.program.operations import After, Before, First, Operation, code
 from jaxmigrate.program.scopes import Scope
 from jaxmigrate.program.sites import MappedSite
 
@@ -39,10 +39,12 @@ class ListedMeshes:
         listed = self._listed()
         return self._mesh(self.node, listed, axis) if listed is not None else ""
 
-    def count(self) -> str:
-        """The source of how many devices that are."""
+    def count(self, axis: str) -> str:
+        """The source of how many devices that are; a list that is made for its mesh alone has no name."""
         listed = self._listed()
         assert listed is not None  # else its arrays stay stacked
+        if self._is_alone(listed):
+            return f"{self._mesh(self.node, listed, axis)}.size"
         return f"len({ast.unparse(listed)})"
 
     def _listed(self) -> ast.expr | None:
@@ -58,6 +60,8 @@ class ListedMeshes:
         return self._mesh(site.node, listed, axis)
 
     def _mesh(self, node: ast.expr | None, listed: ast.expr, axis: str) -> str:
+        if self._is_alone(listed):
+            return self._above(listed, axis)
         made = f"{self.names.of('jax.sharding.Mesh')}({ast.unparse(listed)}, ({self.quote}{axis}{self.quote},))"
         if not isinstance(listed, ast.Name):
             return made
@@ -69,6 +73,20 @@ class ListedMeshes:
         if key not in self._made:
             self._made[key] = self._named(listed.id, holder, made) or made
         return self._made[key]
+
+    def _is_alone(self, listed: ast.expr) -> bool:
+        """Whether a list is made where it is used, and has no name."""
+        return listed is self.lists.given and not isinstance(listed, ast.Name | ast.Attribute)
+
+    def _above(self, listed: ast.expr, axis: str) -> str:
+        """The name of a mesh above the statement that makes its list for itself alone."""
+        statement = self.module.table.statement_of(listed)
+        assert statement is not None
+        if (id(listed), axis) not in self._made:
+            name = self._made[id(listed), axis] = self.names.local(self.module.table.function_of(listed), "mesh")
+            made = f"{self.names.of('jax.sharding.Mesh')}($listed, ({self.quote}{axis}{self.quote},))"
+            self.operations.append(Before(statement, code(f"{name} = {made}", listed=listed)))
+        return self._made[id(listed), axis]
 
     def _named(self, listed: str, holder: Scope, made: str) -> str:
         """The name of a mesh behind what makes its list; empty where that is elsewhere, or the name is taken."""

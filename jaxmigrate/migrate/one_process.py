@@ -35,8 +35,9 @@ def as_declared(
 
 
 def as_presumed(around: Surroundings, texts: Mapping[Path, str]) -> tuple[Surroundings, Assumed]:
-    """The same of a program that is taken for one process, as no file asks which one it is."""
-    return replace(around, processes=False), Assumed("likely", "processes", "", SAYS, *_first_question(texts))
+    """The same of a program that is taken for one process: no file asks which one it is, or it could not be another."""
+    alone = replace(around, processes=False, several=False, guarded=False)
+    return alone, Assumed("likely", "processes", "", SAYS, *_first_question(texts))
 
 
 def written_for_one(texts: Mapping[Path, str]) -> tuple[Path, int] | None:

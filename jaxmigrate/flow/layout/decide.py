@@ -45,8 +45,8 @@ def layouts(code: HostCode, setup: Setup, trust: Trust) -> Layouts:
 
     def found(trust: Trust) -> tuple[Layouts, bool]:
         alone = setup.alone and trust.likely
-        own = replace(setup, processes=False) if alone else setup
-        lists = setup.lists if setup.lists is not None and (trust.likely or setup.lists.is_certain) else None
+        own = replace(setup, processes=False, guarded=False, several=False) if alone else setup
+        lists = setup.lists if not own.several and (trust.likely or setup.certain) else None
         own = replace(own, own=True, some=lists) if lists is not None else own
         decided, interpreter = followed(code, own, trust)
         if interpreter is not None and interpreter.left_out:

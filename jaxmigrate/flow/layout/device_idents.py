@@ -22,7 +22,8 @@ from jaxmigrate.program.values import Application, External, Function, Parameter
 DEEPEST = 6  # `devices = chosen`, a parameter of a parameter
 COPIES = device_lists.COPIES | {"numpy.array", "numpy.asarray"}
 PURE = COPIES | {f"builtins.{name}" for name in ("len", "max", "min", "range", "sorted", "int")}
-OF_JAX = named("devices") | {"jax.device_count", "jax.local_device_count", "jax.process_index"}
+DEVICES = named("devices")
+OF_JAX = DEVICES | named("counts", "process-index")
 RANGE = "builtins.range"
 GIVEN_ONCE = frozenset({f"builtins.{name}" for name in ("filter", "iter", "map", "reversed", "zip")})
 LOOPS = ast.For | ast.AsyncFor | ast.While | ast.comprehension
@@ -178,23 +179,35 @@ class Lists:
         home = self.resolver.project.imported(module, statement.module or "", statement.level)
         return self.of_name(binding.node.name, home.table.root, home, depth - 1) if home is not None else None
 
+    def root(self, node: ast.expr, module: Module, depth: int = DEEPEST) -> tuple[ast.expr, Module]:
+        """What an expression was assigned first, of several names in a row."""
+        if isinstance(node, ast.Name) and node in module.table.scope_of and depth > 0:
+            holder = module.table.scope_of[node].lookup(node.id)
+            bindings = holder.bindings[node.id] if holder is not None else []
+            value = _unpacked(bindings[0]) if len(bindings) == 1 and bindings[0].kind == "assign" else None
+            return self.root(value, module, depth - 1) if value is not None else (node, module)
+        kept = self.stored(node, module) if isinstance(node, ast.Attribute) else None
+        return self.root(kept[0].value, kept[1], depth - 1) if kept is not None and depth > 0 else (node, module)
+
     # attributes
 
     def _of_attribute(self, node: ast.Attribute, module: Module, depth: int) -> Ident | None:
+        external = self._external(node, module)
+        if external.partition(".")[0] in ("jax", "numpy"):
+            return ("external", external)
         kept = self.stored(node, module)
         if kept is not None:
             store, home = kept
-            found = self.ident(store.value, home, depth - 1) if isinstance(store, ast.Assign) else None
+            found = self.ident(store.value, home, depth - 1)
             return found or self._at(("attribute", home.path, node.attr), store, home)
         if device_lists.may_change(node.attr, self.resolver) or stores_of(self.resolver).get(node.attr):
             return None
-        external = self._external(node, module)
         if external:
             return ("external", external)
         owner = self.ident(node.value, module, depth - 1)
         return ("read", owner, node.attr) if owner is not None else None
 
-    def stored(self, node: ast.Attribute, module: Module) -> tuple[ast.Assign | ast.AnnAssign, Module] | None:
+    def stored(self, node: ast.Attribute, module: Module) -> tuple[ast.Assign, Module] | None:
         """The one statement that gives `self.devices` its value, where nothing else stores anything under that name."""
         stores = stores_of(self.resolver).get(node.attr, [])
         if len(stores) != 1 or device_lists.may_change(node.attr, self.resolver):
@@ -210,6 +223,9 @@ class Lists:
 
     def _of_call(self, node: ast.Call, module: Module, depth: int) -> Ident | None:
         external = self._external(node.func, module)
+        if external in DEVICES:
+            parts = self._of_parts(node, module, depth)
+            return ("devices", external, parts) if parts is not None else None
         if external in OF_JAX | PURE and not any(isinstance(one, ast.Starred) for one in node.args):
             return self._of_parts(node, module, depth)
         value = self.resolver.value(node.func, module)
@@ -260,6 +276,9 @@ def settled(name: str, holder: Scope, module: Module) -> ast.stmt | None:
     if len(bindings) == 1:
         return statements[0]
     block, tops = _together([one for one in statements if one is not None], module)
+    if len(givers) < len(bindings) and isinstance(holder.node, ast.FunctionDef | ast.AsyncFunctionDef):
+        block = holder.node.body  # a parameter has a value before
+        tops = [one for one in block if not {*ast.walk(one)}.isdisjoint(statements)]
     if not block or any(module.table.loop_of(one.node) is not None for one in givers):
         return None
     last = max(tops, key=lambda one: one.lineno)

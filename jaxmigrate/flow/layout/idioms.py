@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from jaxmigrate.flow.layout import identities
+from jaxmigrate.flow.layout import identities, put_over
 from jaxmigrate.flow.layout.functions import is_generator, only_parameter, single_return
 from jaxmigrate.flow.layout.kinds import (
     BROADCASTS,
@@ -92,6 +92,8 @@ class Idioms(ShapeIdioms):
             return Idiom("replicate", repeated, name) if repeated is not None else None
         if name == PUTS_SLICES:
             return self._put_slices(node, module)
+        if name in put_over.PUTS:
+            return self._put_over(node, module)
         if name in TILES:
             return self.tiled(node, name, module)
         if name in BROADCASTS and len(node.args) == 2 and not node.keywords:
@@ -182,17 +184,27 @@ class Idioms(ShapeIdioms):
                 return Idiom("identity", array, OF_ARRAY)
         return None
 
+    def _put_over(self, node: ast.Call, module: Module) -> Idiom | None:
+        """`jax.device_put(jnp.stack([x] * n), sharding)` over a mesh of the devices, with a slice on each."""
+        listed = put_over.devices_put_over(node, module, self.resolver)
+        if listed is None or not self.is_devices(*listed):
+            return None
+        inner = self.of_array(node.args[0], module)
+        if inner is not None and inner.kind in ("replicate", "split"):
+            return inner
+        return Idiom("identity", node.args[0], OF_ARRAY) if inner is None else None
+
     def of_named_count(self) -> Idioms | None:
         """The same of a number that says by its name that it counts the devices, where a reader may be believed."""
-        if not self.trust.likely or self.by_name or self.some is not None:
+        if not self.trust.likely or self.by_name or isinstance(self.some, SomeDevices):
             return None
-        return Idioms(self.resolver, self.trust, by_name=True)
+        return Idioms(self.resolver, self.trust, by_name=True, some=self.some)
 
     def of_presumed_rank(self) -> Idioms | None:
         """The same of arrays of which only a reader knows how many dimensions they have."""
-        if not self.trust.likely or self.by_name or self.some is not None:
+        if not self.trust.likely or self.by_name or isinstance(self.some, SomeDevices):
             return None
-        return Idioms(self.resolver, self.trust, by_rank=True)
+        return Idioms(self.resolver, self.trust, by_rank=True, some=self.some)
 
     def of_any_count(self, node: ast.expr, module: Module) -> Idiom | None:
         """The same of one whose result is known to have a slice for each device, whatever its sizes are called."""

@@ -7,24 +7,23 @@ number that cut it off.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
-from jaxmigrate.flow.layout.device_idents import Ident, Lists, class_of, lists_of, receiver, stores_of
+from jaxmigrate.flow.layout import put_over
+from jaxmigrate.flow.layout.device_idents import Ident, Lists, class_of, lists_of, receiver, settled, stores_of
 from jaxmigrate.flow.layout.evaluated_once import is_run_once
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.scopes import Binding, Scope
+from jaxmigrate.program.scopes import Scope
 from jaxmigrate.program.sites import MappedSite
 from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import Application, Constant, External, Parameter, Value
 
-PUT = re.compile(r"\bdevice_put\(")
-LISTS = ("attribute", "either", "first", "given", "name", "once", "said", "some")  # what may be a list
+LISTS = ("attribute", "devices", "either", "first", "given", "name", "once", "said", "some")  # what may be a list
 PUTS = ("replicate", "device_put_replicated", "device_put_sharded")
 
 
@@ -63,6 +62,12 @@ class ListedDevices:
         home = self.lists.homes.get(ident) if isinstance(ident, tuple) else None
         once = home is None or is_run_once(*home, self.resolver)
         return once and (not isinstance(ident, tuple) or all(map(self._is_made_once, ident)))
+
+    @cached_property
+    def are_put_by_one(self) -> bool:
+        """Whether arrays are put on devices of `jax.devices()`, of which one of several processes has only some."""
+        idents = (self.lists.ident(*one) for one in _put_on(self.resolver))
+        return any(ident in self.idents and _is_of_every(ident) for ident in idents)
 
     def assumption(self) -> Assumption:
         """What a reader takes for granted of other lists."""
@@ -134,33 +139,49 @@ class ListedDevices:
 
     def _made_by(self, how: Ident | None, kind: str) -> Ident | None:
         """The list that was cut off at a number, or made of the devices at some places."""
-        found = [one for one in self.idents if how is not None and one[0] == kind and one[2] == how]
+        found = [one for one in self.idents if how is not None and (made := _made(one))[0] == kind and made[2] == how]
         return found[0] if len(found) == 1 else None
 
     @cached_property
     def leaves_to_maps(self) -> bool:
         """Whether no batch lies on one device, so that the maps themselves lay out what is put nowhere."""
-        return not any(PUT.search(module.text) for module in self.resolver.project.program)
+        return not any(
+            last_name(call.func) == "device_put" and put_over.devices_put_over(call, module, self.resolver) is None
+            for module in self.resolver.project.program
+            for call in (module.table.calls if "device_put" in module.text else ())
+        )
 
     def expression(self, node: ast.expr, module: Module, ident: Ident) -> ast.expr | None:
         """How a list can be said where an expression stands: as it says it itself, or by a name that is in sight."""
         for one in _expressions(node):
-            if isinstance(one, ast.Name | ast.Attribute) and self.lists.ident(one, module) == ident:
+            is_name = isinstance(one, ast.Name | ast.Attribute)
+            if (is_name or one is self.given) and self.lists.ident(one, module) == ident:
                 return one
         place = self._in_sight(node, module, ident)
-        return place.node if place is not None else None
+        if place is not None:
+            return place.node
+        own = not isinstance(self.given, ast.Name | ast.Attribute) and self.module is module and len(self.idents) == 1
+        return self.given if own and _stands_before(self.given, node, module) else None
+
+    @staticmethod
+    def _is_bound(name: str, scope: Scope, node: ast.expr, module: Module, *, later: bool) -> bool:
+        """Whether a name certainly has its list where an expression stands, which may run `later` than where it is."""
+        if any(one.kind in ("param", "from") for one in scope.bindings[name]) and len(scope.bindings[name]) == 1:
+            return True
+        statement = settled(name, scope, module)
+        return statement is not None and _stands_before(statement, node, module, later=later)
 
     def _in_sight(self, node: ast.expr, module: Module, ident: Ident) -> Place | None:
         scope: Scope | None = scope_of(node, module)
         inner, function = scope, scope.function() if scope is not None else None
         while scope is not None:
-            for name, bindings in scope.bindings.items() if scope.kind != "class" else ():
+            for name in scope.bindings if scope.kind != "class" else ():
                 known = (
                     inner is not None
                     and inner.lookup(name) is scope
                     and ident == self.lists.of_name(name, scope, module)
                 )
-                if known and (scope.function() is not function or _is_bound_before(bindings, node)):
+                if known and self._is_bound(name, scope, node, module, later=scope.function() is not function):
                     return Place(name, scope)
             scope = scope.parent
         cls = class_of(node, module)
@@ -194,14 +215,27 @@ def given(sites: Iterable[MappedSite], resolver: Resolver) -> ListedDevices | No
     return ListedDevices(found, resolver) if found else None
 
 
+def _stands_before(first: ast.AST, node: ast.AST, module: Module, *, later: bool = False) -> bool:
+    """Whether a statement, or that of an expression, has run wherever another runs, in the same block or within it."""
+    statement = module.table.statement_of(first)
+    block = module.table.block_of(statement)
+    current: ast.AST | None = node
+    while current is not None and current not in block:
+        current = module.table.parents.get(current)
+    if statement is None or not isinstance(current, ast.stmt):
+        return False
+    return later or block.index(statement) < block.index(current)
+
+
 def _list(node: ast.expr, module: Module, lists: Lists) -> Ident | None:
     """What identifies a list of devices that is one: nothing of None, or of what is only read from settings."""
     ident = lists.ident(node, module)
-    return (
-        ident
-        if ident is not None and ident[0] in LISTS and Constant(None) not in passed_values(node, module, lists.resolver)
-        else None
-    )
+    root, home = lists.root(node, module)
+    while isinstance(root, ast.BoolOp) and isinstance(root.op, ast.Or):
+        root = root.values[-1]  # what is before it is a list, or gives way to it
+    if ident is None or ident[0] not in LISTS or Constant(None) in passed_values(root, home, lists.resolver):
+        return None
+    return ident
 
 
 def _is_list_for_certain(ident: Ident) -> bool:
@@ -210,7 +244,19 @@ def _is_list_for_certain(ident: Ident) -> bool:
         return all(isinstance(one, tuple) and _is_list_for_certain(one) for one in ident[2:])
     if ident[0] == "given":
         return isinstance(ident[1], tuple) and _is_list_for_certain(ident[1])
-    return ident[0] in ("first", "some", "said")
+    return ident[0] in ("devices", "first", "some", "said")
+
+
+def _is_of_every(ident: object) -> bool:
+    """Whether a list has devices of `jax.devices()`, which are those of all processes."""
+    if not isinstance(ident, tuple):
+        return False
+    return ident[:2] == ("devices", "jax.devices") or any(map(_is_of_every, ident))
+
+
+def _made(ident: Ident) -> Ident:
+    """How a list is made, perhaps by a function that is given something."""
+    return _made(ident[1]) if ident[0] == "given" and isinstance(ident[1], tuple) else ident
 
 
 def passed_values(node: ast.expr, module: Module, resolver: Resolver) -> list[Value]:
@@ -223,10 +269,13 @@ def passed_values(node: ast.expr, module: Module, resolver: Resolver) -> list[Va
 def _put_on(resolver: Resolver) -> Iterator[tuple[ast.expr, Module]]:
     """The devices that calls of libraries name on which they put arrays."""
     for module in resolver.project.program:
-        if not any(word in module.text for word in PUTS):
+        if not any(word in module.text for word in (*PUTS, "device_put")):
             continue
         for call in module.table.calls:
-            if last_name(call.func) in PUTS and isinstance(resolver.value(call.func, module), External):
+            over = put_over.devices_put_over(call, module, resolver) if last_name(call.func) == "device_put" else None
+            if over is not None:
+                yield over
+            elif last_name(call.func) in PUTS and isinstance(resolver.value(call.func, module), External):
                 by_name = [k.value for k in call.keywords if k.arg == "devices"]
                 yield from ((one, module) for one in (by_name or call.args[1:2]))
 
@@ -237,10 +286,6 @@ def scope_of(node: ast.expr, module: Module) -> Scope | None:
         if one in module.table.scope_of:
             return module.table.scope_of[one]
     return None
-
-
-def _is_bound_before(bindings: Iterable[Binding], node: ast.expr) -> bool:
-    return all(one.kind == "param" or getattr(one.node, "lineno", 0) < node.lineno for one in bindings)
 
 
 def _expressions(node: ast.expr) -> Iterator[ast.expr]:

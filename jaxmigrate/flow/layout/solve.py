@@ -49,6 +49,11 @@ class Setup:
     alone: bool = False
     lists: ListedDevices | None = None
 
+    @property
+    def certain(self) -> bool:
+        """Whether nothing has to be assumed of the lists."""
+        return self.lists is not None and self.lists.is_certain
+
 
 class Solver(EqualOutputs):
     """Starts from all groups global and drops those that something speaks against, until nothing does."""

@@ -1,0 +1,82 @@
+"""Lists of devices that a program chooses as it runs, where a reader has to assume something of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.layouts.test_presumed import layouts, plan
+
+TRAIN = """\
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+
+BATCH = np.ones((24, 3), np.float32)
+
+
+def step(w, x):
+    grad = jax.grad(lambda w: ((x @ w - 1) ** 2).mean())(w)
+    return w - 0.1 * jax.lax.pmean(grad, "i"), jax.lax.pmean((x @ w).mean(), "i")
+
+"""
+SEVERAL_CALLS = """
+def train(devices):
+    p_step = jax.pmap(step, axis_name="i", devices=devices)
+    w = jax_utils.replicate(jnp.ones(3), devices)
+    w, loss = p_step(w, BATCH.reshape(len(devices), -1, 3))
+    return w[0], loss[0]
+
+
+RESULT = [train(jax.devices()[:2]), train(jax.devices()[:4])]
+"""
+ONE_OF_SEVERAL_PROCESSES = """
+def get_devices(ids):
+    every = jax.devices()
+    return [every[i] for i in ids]
+
+
+def spread(x, num_devices=None):
+    num_devices = num_devices or jax.device_count()
+    return x.reshape((num_devices, -1) + x.shape[1:])
+
+
+def train(trainer):
+    print(jax.process_index())
+    w = jax_utils.replicate(jnp.ones(3), get_devices(jnp.array(trainer.devices)))
+    p_step = jax.pmap(step, axis_name="i")
+    w, loss = p_step(w, spread(BATCH, trainer.num_devices))
+    return w[0], loss[0]
+"""
+TWO_LISTS = """
+def train(actors, learners):
+    p_step = jax.pmap(step, axis_name="i", devices=learners)
+    act = jax.pmap(lambda w: 2 * w, axis_name="i", devices=actors)
+    w = jax_utils.replicate(jnp.ones(3), learners)
+    w, loss = p_step(w, BATCH.reshape(len(learners), -1, 3))
+    return act(w)[0], loss[0]
+"""
+GLOBAL = (["replicated", "split"], ["replicated", "replicated"])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (SEVERAL_CALLS, "arrays on the devices in `devices` are passed to maps over the same ones alone"),
+        (ONE_OF_SEVERAL_PROCESSES, "the program runs as one process"),
+    ],
+)
+def test_what_is_assumed_of_a_list_is_told(text: str, said: str) -> None:
+    files = {"main.py": TRAIN + text}
+    assert layouts(plan(files, "auto"))[0] == ["stacked", "stacked"]
+    made = plan(files)
+    assert layouts(made) == GLOBAL
+    assert said in [one.says for one in made.sites[0].assumed]
+    assert "mesh = Mesh(" in made.files[0].after
+
+
+def test_arrays_of_two_lists_stay_stacked() -> None:
+    """pmap itself raises here: its devices are those of the other map."""
+    made = plan({"main.py": TRAIN + TWO_LISTS})
+    assert layouts(made)[1] == ["stacked", "replicated"]
+    assert layouts(made, 1) == (["stacked"], ["stacked"])
