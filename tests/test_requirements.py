@@ -254,6 +254,21 @@ def test_frozen_requirements_are_told(tmp_path: Path) -> None:
     assert raised.left[0].startswith("requirements.txt still fixes the releases of 20 packages")
 
 
+def test_what_raised_libraries_require_is_not_fixed_to_old_releases(tmp_path: Path) -> None:
+    fixed = "orbax-checkpoint==0.5.10\ntensorstore==0.1.58  # arrays\nPyYAML==6.0.1\nnumpy==1.26.4\npytz==2024.1\n"
+    (tmp_path / "requirements.txt").write_text(f"jax==0.4.26\n{fixed}")
+    raised = raise_requirements(tmp_path, [str(tmp_path)], (), None, writes=True)
+    opened = "orbax-checkpoint>=0.10.0\ntensorstore>=0.1.58  # arrays\nPyYAML>=6.0.1\nnumpy==1.26.4\npytz==2024.1\n"
+    assert (tmp_path / "requirements.txt").read_text() == f"jax>=0.6.1\n{opened}"
+    assert raised.files[0].remark.endswith("; and newer releases of what these require: tensorstore, pyyaml")
+
+
+def test_what_nothing_raised_requires_stays_fixed(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("jax==0.4.26\ntensorstore==0.1.58\n")
+    raise_requirements(tmp_path, [str(tmp_path)], (), None, writes=True)
+    assert (tmp_path / "requirements.txt").read_text() == "jax>=0.6.1\ntensorstore==0.1.58\n"
+
+
 WITH_NUMPY_1 = [
     ("jax==0.3.13\nnumpy==1.21.6\ntensorflow==2.9.1\n", "jax>=0.6.1\nnumpy>=1.25,<2\ntensorflow==2.9.1\n"),
     ("jax==0.3.13\nnumpy>=1.25\ntorch>=1.9,<2.1\n", "jax>=0.6.1\nnumpy>=1.25,<2\ntorch>=1.9,<2.1\n"),
@@ -266,6 +281,8 @@ WITH_NUMPY_1 = [
     ("jax==0.4.23\nnumpy==1.26.2\ntensorflow==2.15.0.post1\n", "jax>=0.6.1\nnumpy==1.26.2\ntensorflow>=2.18.1\n"),
     ("jax==0.3.13\nnumpy==1.26.2\ntorch==2.0.1+cu118\n", "jax>=0.6.1\nnumpy==1.26.2\ntorch==2.0.1+cu118\n"),
     ("jax==0.2.9\ntorch~=1.7.1\ntorchvision~=0.8.2\n", "jax>=0.6.1\ntorch>=2.3\ntorchvision>=0.18\n"),
+    ("jax==0.3.13\npandas==1.5.3\n", "jax>=0.6.1\npandas==1.5.3\nnumpy<2\n"),
+    ("jax==0.2.9\nnumba==0.53.1\npandas==1.3.0\n", "jax>=0.6.1\nnumba>=0.58\npandas>=2.2.2\n"),
     (
         "jax==0.3.13\nnumpy<2\ntorch==2.0.1\ntorchvision==0.15.2\n",
         "jax>=0.6.1\nnumpy<2\ntorch==2.0.1\ntorchvision==0.15.2\n",

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from jaxmigrate.program.last_releases import Last, last_releases
 from jaxmigrate.program.least_releases import least_releases
+from jaxmigrate.program.required_libraries import required_by
 from jaxmigrate.requirement_lines import Requirement, asked, dotted
 
 NUMPY = ("numpy", "numpy-base")
@@ -53,6 +54,23 @@ def untold_numpy_1(name: str, near: Sequence[Requirement]) -> Iterator[str]:
     wants = wants_numpy_1(near)
     if wants is not None and not name.endswith(_LISTS) and not any(one.name in NUMPY for one in near):
         yield f"{name}:{wants.line} asks for {wants.name}{wants.asked}, which runs beside NumPy 1 only: ask for numpy<2"
+
+
+def opened(root: Path, name: str, here: Sequence[Requirement]) -> list[Requirement]:
+    """The fixed releases of what raised libraries require themselves, in the same list."""
+    libraries = required_by(one.name for one in here) if name.endswith(_LISTS) else ()
+    if not libraries:
+        return []
+    known = least_releases()
+    found = (one for one in asked(root, (name,), libraries) if one.name not in known and not one.fixed)
+    return [one for one in found if len(one.bounds) == 1 and one.bounds[0].how == "==" and not one.bounds[0].any_patch]
+
+
+def as_least(text: str, ones: Sequence[Requirement]) -> Iterator[Change]:
+    """These from the releases on that were fixed."""
+    for one in ones:
+        said = text.split("\n")[one.line - 1][one.start : one.end]
+        yield Change(one.line, one.start, one.end, said.replace("==", ">=", 1))
 
 
 def with_flax(root: Path, name: str, text: str, uses: Callable[[Last], bool]) -> Iterator[Change]:

@@ -9,7 +9,17 @@ from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
-from jaxmigrate.commands.other_bounds import NUMPY, NUMPY_2, Change, numpy_1, untold_numpy_1, wants_numpy_1, with_flax
+from jaxmigrate.commands.other_bounds import (
+    NUMPY,
+    NUMPY_2,
+    Change,
+    as_least,
+    numpy_1,
+    opened,
+    untold_numpy_1,
+    wants_numpy_1,
+    with_flax,
+)
 from jaxmigrate.program.last_releases import Last
 from jaxmigrate.program.least_releases import JAX, PYTHON
 from jaxmigrate.program.old_names import Release
@@ -72,6 +82,8 @@ def raise_requirements(
             source = read_source(path, os.path.relpath(path).replace(os.sep, "/"))
             raises_jax = any(one.name in JAX for one in here)
             changes = list(_changes(source.text, here, near, oldest))
+            let_newer = opened(root, name, here)
+            changes += as_least(source.text, let_newer)
             if raises_jax and not any(one.command for one in here):
                 changes += [*numpy_1(name, source.text, here, near), *with_flax(root, name, source.text, uses)]
             after = _changed(source.text, changes)
@@ -82,7 +94,7 @@ def raise_requirements(
             continue
         done.add(name)
         left += [*_frozen(name, after), *(untold_numpy_1(name, near) if raises_jax else ())]
-        files.append(_file(source, after, here, oldest, writes=writes))
+        files.append(_file(source, after, here, oldest, let_newer, writes=writes))
     return Raised(files, errors, [*left, *pins(root, done)])
 
 
@@ -110,13 +122,23 @@ def _is_in(path: Path, folders: Sequence[Path]) -> bool:
     return any(folder in path.parents for folder in folders)
 
 
-def _file(source: SourceFile, after: str, here: Sequence[Requirement], oldest: Release, *, writes: bool) -> FixedFile:
+def _file(
+    source: SourceFile,
+    after: str,
+    here: Sequence[Requirement],
+    oldest: Release,
+    let_newer: Sequence[Requirement],
+    *,
+    writes: bool,
+) -> FixedFile:
     names = " and ".join(dict.fromkeys(one.name for one in here if one.name in JAX))
     parts = [f"{names} to {dotted(oldest)}, which rewritten code needs"] if names else []
     python = [f"Python {one.asked} to {_lower(one, oldest)}" for one in here if one.name == PYTHON]
     beside = [f"{one.name}{one.asked} to {_lower(one, oldest)}" for one in here if one.name not in (*JAX, PYTHON)]
     if others := list(dict.fromkeys([*python, *beside])):
         parts.append(f"what does not run beside jax {dotted(oldest)} and newer: {', '.join(others)}")
+    if let_newer:
+        parts.append(f"newer releases of what these require: {', '.join(dict.fromkeys(one.name for one in let_newer))}")
     remark = f"{'raised' if writes else 'would raise'} {'; and '.join(parts)}"
     if kinds := list(dict.fromkeys(bound.local for one in here for bound in one.bounds if _is_cuda(bound))):
         remark += f" (jax[cuda12] for +{', +'.join(kinds)})"

@@ -24,6 +24,7 @@ from jaxmigrate.program.modules import Module, Project
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Binding, FunctionNode, Scope, ScopeTable, all_parameters
 from jaxmigrate.program.sites import mapped_sites
+from jaxmigrate.program.syntax import has_stars
 from jaxmigrate.program.values import External, Function
 
 LOOPS = ast.For | ast.While | ast.AsyncFor | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
@@ -159,9 +160,34 @@ class RunsAgain:
             other = one.mapped.expression if one.mapped is not None and one.node is not site else None
             if other is not None and ast.dump(other) == said and self._holder(other) is holder:
                 apart = self._maker(one.node, other)
-                if maker is None or apart is None or maker is apart:
+                if (maker is None or apart is None or maker is apart) and not self._are_given_others(site, one.node):
                     return True
         return False
+
+    def _are_given_others(self, site: ast.expr, other: ast.expr) -> bool:
+        """Whether two maps are never given as many arguments, so that pmap has a trace for each."""
+        one, two = self._counts_given(site), self._counts_given(other)
+        return bool(one and two) and one.isdisjoint(two)
+
+    def _counts_given(self, site: ast.expr) -> set[int]:
+        """How many arguments the calls of a map pass; empty where not all of them are known."""
+        table = self.module.table
+        statement = table.parents.get(site)
+        target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+        holder = self._holder(target) if isinstance(target, ast.Name) else None
+        if not isinstance(target, ast.Name) or holder is None or holder.kind != "function":
+            return set()
+        if len(holder.bindings[target.id]) != 1 or target.id in holder.outer_names:
+            return set()
+        found = set[int]()
+        for node in table.named.get(target.id, ()):
+            if node is target or self._holder(cast("ast.expr", node)) is not holder:
+                continue
+            call = table.parents.get(node)
+            if not isinstance(call, ast.Call) or call.func is not node or has_stars(call):
+                return set()
+            found.add(len(call.args) + len(call.keywords))
+        return found
 
     def _home(self, plan: MapPlan, mapped: ast.expr) -> Scope | None:
         """The innermost scope that binds what a map reads."""

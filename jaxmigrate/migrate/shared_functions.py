@@ -232,7 +232,10 @@ def _host_local(names: FileNames, wanted: Wanted) -> Iterator[str]:
     parameters += [f"axis_name={axis}"] if own_axis else []
     parameters += ["mesh=None"] if wanted.with_mesh and not given else []
     yield f"def host_local({', '.join(parameters)}):"
-    yield '    """Passes and returns the rows of this process, where there are several."""'
+    if wanted.with_out_specs:
+        yield '    """Passes and returns this process\'s rows; what has P() stays global."""'
+    else:
+        yield '    """Passes and returns the rows of this process, where there are several."""'
     if given:
         yield "    if not mesh.is_multi_process:"
         yield "        return mapped"

@@ -456,3 +456,41 @@ print(main(jnp.ones((8, 2))))
 )
 def test_a_function_that_a_call_hands_out_is_not_made_by_it(given: str, *, is_kept: bool) -> None:
     assert ("lru_cache" in shown(CALLED_AGAIN.format(given=given))) is is_kept
+
+
+READS_WHAT_CHANGES = """import jax
+
+scale = 1.0
+
+
+class Model:
+    scale = 2.0
+
+
+model = Model()
+
+
+def rate(x, key=None):
+    return model.scale * x if key is None else model.scale * x + jax.random.normal(key, x.shape)
+
+
+def test(x):
+    p_rate = jax.pmap(rate)
+    model.scale = 3.0
+    return p_rate(x)
+
+
+def sample(x, keys):
+    p_rate = jax.pmap(rate)
+    return p_rate({given})
+
+
+print(test(jax.numpy.ones((8, 2))), sample(jax.numpy.ones((8, 2)), jax.random.split(jax.random.key(0), 8)))
+"""
+
+
+def test_maps_of_one_function_that_are_never_given_as_many_arguments_share_no_trace() -> None:
+    alike = fix_files({"a.py": READS_WHAT_CHANGES.replace("{given}", "x")})["a.py"]
+    apart = fix_files({"a.py": READS_WHAT_CHANGES.replace("{given}", "x, keys")})["a.py"]
+    assert "lru_cache" in alike
+    assert "cache" not in apart
