@@ -37,6 +37,10 @@ class MapParts:
             return code(f"$axis or {self.quote}{plan.axis_default}{self.quote}", axis=plan.axis)
         return plan.axis if isinstance(plan.axis, ast.expr) else f"{self.quote}{plan.axis}{self.quote}"
 
+    def said(self, plan: MapPlan) -> str:
+        """A literal for the mapped axis."""
+        return f"{self.quote}{plan.axis_name}{self.quote}"
+
     def specs(self, plan: MapPlan) -> Specs:
         """The specs of the arguments and results."""
         return Specs(plan, self.names.of("jax.sharding.PartitionSpec"), self.argument_names(plan))

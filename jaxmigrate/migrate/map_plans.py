@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -18,6 +19,7 @@ from jaxmigrate.migrate.file_work import FileWork
 from jaxmigrate.migrate.host_calls import lays_out_arguments
 from jaxmigrate.migrate.layouts import Chosen
 from jaxmigrate.migrate.maps import MapPlan
+from jaxmigrate.migrate.one_axis import own_axes, says_axis
 from jaxmigrate.migrate.one_device import Alone, arguments_alone
 from jaxmigrate.migrate.other_devices import may_order_devices, uses_other_devices
 from jaxmigrate.migrate.site_calls import arguments_of
@@ -27,6 +29,8 @@ from jaxmigrate.program.modules import Module, Project
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite, axis_of
 from jaxmigrate.program.values import Application, Constant, External, Value
+
+VMAP_AXIS = re.compile(r"vmap\b[^#\n]*axis_name|spmd_axis_name")  # which may be bound around a map
 
 
 class MapPlans:
@@ -52,6 +56,7 @@ class MapPlans:
         self._plans: dict[ast.expr, MapPlan | None] = {}
         self._alone: dict[Module, list[tuple[MappedSite, Alone]]] | None = None
         self._counted: dict[Module, bool] = {}
+        self.own_axes = self._own_axes()
 
     def forget(self) -> None:
         """Works the maps out anew, for another answer of where arrays are laid out."""
@@ -80,8 +85,29 @@ class MapPlans:
                 plan = replace(plan, own_devices=True)
             elif plan is not None and self._is_laid_out_at_calls(site) and fits_calls(plan):
                 plan = replace(plan, at_calls=True)
-            self._plans[site.node] = plan
+            self._plans[site.node] = self._over_main(plan) if plan is not None else None
         return self._plans[site.node]
+
+    def _over_main(self, plan: MapPlan) -> MapPlan:
+        """A map over the main axis, where its own is one that nothing else asks for."""
+        if plan.axis_name not in self.own_axes:
+            return plan
+        said = says_axis(plan.site, plan.axis_name, self.resolver)
+        return replace(plan, axis=self.default_axis, axis_name=self.default_axis, said_axes=tuple(said))
+
+    def _own_axes(self) -> frozenset[str]:
+        """The axes of maps that are written over that of most others, which is the default from then on."""
+        one_mesh = self.program.lists is None and self.program.some is None and not self.program.own_devices
+        one_mesh &= not any(VMAP_AXIS.search(module.text) for module in self.project.named)
+        nested = any(d.inner or d.inside or d.around or d.nested for work in self.works for d in work.decisions)
+        own = own_axes(self.sites(), self.resolver) if one_mesh and not nested else frozenset()
+        known = self._axes(self.sites())
+        others = Counter({axis: count for axis, count in known.items() if axis not in own})
+        if not own or not others or may_be_asked(self.resolver, {site.module for site in self.sites()}):
+            return frozenset()
+        if self.default_axis in own:
+            self.default_axis = others.most_common(1)[0][0]
+        return own if self.default_axis in known else frozenset()
 
     def _is_laid_out_at_calls(self, site: MappedSite) -> bool:
         """Whether the calls of a map of stacked arrays lay out what they give it."""

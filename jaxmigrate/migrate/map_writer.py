@@ -16,7 +16,7 @@ from jaxmigrate.migrate.map_parts import needs_names
 from jaxmigrate.migrate.maps import MapPlan
 from jaxmigrate.migrate.names import names_in
 from jaxmigrate.migrate.sharing import NAMES as SHARED_NAMES
-from jaxmigrate.program.operations import DropStatement, NameArgument
+from jaxmigrate.program.operations import DropStatement, NameArgument, Replace, code
 from jaxmigrate.program.sites import is_decorator, listed
 
 
@@ -38,6 +38,7 @@ class MapWriter(DecoratedMaps, HoistedMaps, DirectMaps):
             written = self._enclose(seen)
         else:
             written = self._in_place(seen)
+        self.operations += [Replace(one, code(self.parts.said(plan))) for one in plan.said_axes if written]
         if not written:
             del self.operations[kept:]
             del self.elsewhere[kept_elsewhere:]

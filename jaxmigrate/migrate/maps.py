@@ -125,6 +125,7 @@ class MapPlan:
     at_calls: bool = False  # its calls lay out these rows over all devices
     lays_out: bool = False  # the map itself brings what is the same on all devices to them
     moves: bool = False  # and all else to its mesh, since calls of the host take arrays of no other
+    said_axes: tuple[ast.Constant, ...] = ()  # what says another axis in it than the one that it is mapped over now
     on_mesh: bool = False  # a function around it does that, where it can be made before there is a mesh
 
     @property

@@ -388,7 +388,8 @@ class ProjectWriter:
         arrays = ArrayWriter(work.module, self.resolver, names, shared, self.maps.program, axes, self._meshes)
         for choice in layouts.ops:
             if choice.op.module is work.module and self._is_written_at_calls(choice):
-                work.operations += arrays.write(choice)
+                is_main = choice.axis in self.maps.own_axes
+                work.operations += arrays.write(replace(choice, axis=self.maps.default_axis) if is_main else choice)
         work.operations += write_checkpoints(work.module, layouts.ops, arrays)
         if shared.has_shard and not (self.around.several or self.maps.program.own_devices or self.maps.program.some):
             replaced = {choice.op.node for choice in layouts.ops}

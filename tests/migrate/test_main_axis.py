@@ -30,6 +30,10 @@ def train_step(w, stats, batch):
     return w - 0.1 * jax.lax.pmean(grads, "batch"), 0.9 * stats + 0.1 * batch["x"].mean(0)
 
 
+def over_x(x):
+    return jax.lax.psum(x, "x")
+
+
 def eval_step(w, batch):
     return jax.lax.psum(((batch["x"] @ w - batch["y"]) ** 2).sum(), "batch"), batch["x"] @ w
 
@@ -37,7 +41,7 @@ def eval_step(w, batch):
 p_train = jax.pmap(train_step, "batch", donate_argnums=(0, 1))
 p_eval = jax.pmap(eval_step, axis_name="batch")
 across = jax.pmap(lambda x: jax.lax.pmean(x, "x"), "x")
-scaled = jax.pmap(lambda x, s: jax.lax.psum(x * s, "x") + x, "x", in_axes=(0, None))
+scaled = jax.pmap(lambda x, s: over_x(x * s) + x, "x", in_axes=(0, None))
 
 
 def batches(n):
@@ -130,3 +134,65 @@ def test_arrays_lie_on_the_mesh_that_their_spec_says(main: str, other: str, give
     assert ("get_mesh(*spec)" in after) == asks
     (verdict,) = run_here([Program("two axes", {"main.py": before}, {"main.py": after})], flags=UNOPTIMISED)
     assert verdict.verdict == "agrees", f"{verdict.text}\n{after}"
+
+
+OWN = """
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+from flax.training import common_utils
+from jax import lax
+
+EPS = 1e-5
+across = jax.pmap(lambda x: lax.pmean(x, "x"), "x")
+ranks = jax.pmap(lambda x: x * EPS + lax.axis_index("rank"), axis_name="rank")
+
+
+def step(w, stats, x):
+    return w - lax.pmean(jnp.mean(x, 0), "batch"), 0.9 * stats + 0.1 * x.mean(0)
+
+
+p_step = jax.pmap(step, "batch")
+
+
+def main():
+    w = jax_utils.replicate(jnp.arange(3.0))
+    stats = common_utils.shard(np.zeros((8, 3), np.float32))[:, 0]
+    found = []
+    for i in range(3):
+        x = common_utils.shard(np.sin(np.arange(48, dtype=np.float32) + i).reshape(16, 3))
+        w, stats = p_step(w, stats, x)
+        stats = across(stats)
+        found += [np.asarray(stats), np.asarray(ranks(stats))]
+    return found, np.asarray(jax_utils.unreplicate(w))
+"""
+
+
+def test_an_axis_for_which_nothing_else_asks_is_that_of_the_others() -> None:
+    after = fix_files({"main.py": OWN}, "auto")["main.py"]
+    assert "def get_mesh():" in after
+    assert 'lax.pmean(x, "batch")' in after
+    assert 'lax.axis_index("batch")' in after
+    assert '"x"' not in after
+    assert '"rank"' not in after
+    (verdict,) = run_here([Program("own axes", {"main.py": OWN}, {"main.py": after})], flags=UNOPTIMISED)
+    assert verdict.verdict == "agrees", f"{verdict.text}\n{after}"
+
+
+@pytest.mark.parametrize(
+    ("mapped", "more"),
+    [
+        ("lambda x: over(x)", 'def over(x):\n    return lax.pmean(x, "x")\n'),
+        ("lambda x: lax.map(over, x)", 'def over(x):\n    return lax.pmean(x, "x")\n'),
+        ("lambda x: lax.pmean(x, AXIS)", 'AXIS = "x"\n'),
+        ('lambda x: {"x": lax.pmean(x, "x")}["x"] + len("batch")', ""),
+        ("over", 'def over(x):\n    return lax.pmean(x, "x")\n'),
+        ('lambda x: lax.pmean(x, "x")', 'def outer(x):\n    return jax.vmap(across, axis_name="batch")(x)\n'),
+    ],
+)
+def test_an_axis_that_something_else_may_ask_for_stays(mapped: str, more: str) -> None:
+    said = 'jax.pmap(lambda x: lax.pmean(x, "x"), "x")'
+    before = OWN.replace(f"across = {said}", f'{more}across = jax.pmap({mapped}, "x")').replace("ranks(stats)", "stats")
+    before = "\n".join(line for line in before.split("\n") if not line.startswith("ranks"))
+    assert 'get_mesh("x")' in fix_files({"main.py": before}, "auto")["main.py"]
