@@ -31,6 +31,8 @@ _PYTHON = re.compile(
     rf"""(?P<start>^\s*|[\s,(])(?P<name>python_requires|requires-python)\s*=\s*["']?(?P<bounds>{_BOUNDS})"""
 )
 _INSTALLS = re.compile(r"\bpip3?\s+install\b")
+_MAKES = re.compile(r"\b(?:conda|mamba|micromamba)\s+(?:create|install)\b")
+_OF_PYTHON = re.compile(rf"(?<![\w./=-]){PYTHON}={{1,2}}(\d+(?:\.\d+)+)(?![\w.*])")
 _BOUND = re.compile(r"([><=~!]=|[><=^~]|(?<![\w.*+]))\s*(\d+(?:\.\d+)*)(\.\*)?(?:\+([\w.]+))?")
 _HELD = re.compile(r"\{(\w+)\}")
 _VALUE = re.compile(r"""^(\w+)\s*=\s*["']([\d.]+)["']""", re.MULTILINE)
@@ -191,6 +193,17 @@ def installed(root: Path, names: Iterable[str]) -> Iterator[Requirement]:
             if not line.lstrip().startswith("#") and (at is not None or command):
                 yield from _words(name, number, line, at.end() if at is not None else 0)
             command = (at is not None or command) and line.rstrip("\r").endswith("\\")
+            yield from _environment(name, number, line)
+
+
+def _environment(name: str, number: int, line: str) -> Iterator[Requirement]:
+    """The Python of an environment that a command makes: `conda create --name mine python=3.8`."""
+    made = _MAKES.search(line) if not line.lstrip().startswith("#") else None
+    found = _OF_PYTHON.search(line, made.end()) if made is not None else None
+    if found is not None:
+        bounds = (Bound("=", tuple(map(int, found[1].split(".")))),)
+        word = found.start(), found.start() + len(PYTHON)
+        yield Requirement(name, number, word[1], found.end(), PYTHON, bounds, "", word, command=True)
 
 
 def _words(name: str, number: int, line: str, start: int) -> Iterator[Requirement]:

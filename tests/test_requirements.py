@@ -254,6 +254,24 @@ def test_frozen_requirements_are_told(tmp_path: Path) -> None:
     assert raised.left[0].startswith("requirements.txt still fixes the releases of 20 packages")
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("conda create --name mine python=3.8 && conda activate mine", "python=3.10 && conda activate mine"),
+        ("```mamba create -n mine python==3.6.15 numpy```", "python=3.10 numpy```"),
+        ("conda create -n mine python=3.11", "python=3.11"),
+        ("# conda create -n mine python=3.8", "python=3.8"),
+        ("It ran with python=3.8.", "python=3.8."),
+        ("conda create -n mine my-python=3.8", "my-python=3.8"),
+    ],
+)
+def test_the_python_of_an_environment_that_a_page_makes(tmp_path: Path, before: str, after: str) -> None:
+    (tmp_path / "requirements.txt").write_text("jax==0.3.1\n")
+    (tmp_path / "README.md").write_text(f"{before}\npip install -r requirements.txt\n")
+    raise_requirements(tmp_path, [str(tmp_path)], (), None, writes=True)
+    assert f" {after}\n" in (tmp_path / "README.md").read_text()
+
+
 def test_what_raised_libraries_require_is_not_fixed_to_old_releases(tmp_path: Path) -> None:
     fixed = "orbax-checkpoint==0.5.10\ntensorstore==0.1.58  # arrays\nPyYAML==6.0.1\nnumpy==1.26.4\npytz==2024.1\n"
     (tmp_path / "requirements.txt").write_text(f"jax==0.4.26\n{fixed}")

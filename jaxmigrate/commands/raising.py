@@ -207,6 +207,8 @@ def _lower(one: Requirement, oldest: Release) -> str:
     """From which release on a library is asked for."""
     if one.file == "Pipfile" and one.name == PYTHON:
         return dotted(one.least.release)
+    if one.name == PYTHON and one.command:
+        return f"={dotted(one.least.release)}"
     if one.name == PYTHON:
         how = "^" if any(bound.how in CARETS for bound in one.bounds) else ">="
         return f"{how}{dotted(one.least.release)}"
