@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from jaxmigrate.flow.variance import Draw
-
 DROPS = re.compile(r"^[^#\n]*drop(?:out|_?path)\w*\s*\(", re.IGNORECASE | re.MULTILINE)
 RATE = re.compile(r"\s*(?:rate\s*=\s*)?self\.(\w+)\s*[,)]")
 OWN_FIELD = re.compile(r"self\.(\w+)")
@@ -24,13 +22,13 @@ SET = re.compile(r"(?:self\.)?\w*(?:cfg|conf|config|args|FLAGS|hps|params)\w*(?:
 NETWORK = re.compile(r"^[ \t]*class \w+\(.*\bModule\b", re.MULTILINE)
 
 
-def is_drawn_from(draw: Draw, texts: Collection[str], settings: Collection[str] = ()) -> bool:
+def is_drawn_from(name: str, texts: Collection[str], settings: Collection[str] = ()) -> bool:
     """Whether a network in some texts may draw from the stream that it is given a key for.
 
     Networks of libraries draw for their dropout, and from no stream that a program names. `settings` are texts of files
     that say how large a program's numbers are.
     """
-    stream = draw.name.removeprefix("rngs").strip()
+    stream = name.removeprefix("rngs").strip()
     if not stream:
         networks = any(map(NETWORK.search, texts))
         return not networks or any(map(_draws_otherwise, texts)) or drops(texts, settings)

@@ -38,7 +38,7 @@ def fixed_keys(facts: Facts) -> Iterator[Stale]:
                 continue
             if MEASURING.search(draw.module.path.name.lower()) or not _is_fixed(key, draw.module, facts.resolver):
                 continue
-            if is_drawn_from(draw, texts_beside(draw.module, facts.resolver)):
+            if is_drawn_from(draw.name, texts_beside(draw.module, facts.resolver)):
                 yield Stale(draw.module, key, draw)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import NamedTuple
 
 from jaxmigrate.flow.processes import is_of_several
@@ -65,7 +66,7 @@ def keys_alike(modules: Iterable[Module], resolver: Resolver) -> Iterator[Alike]
     given = [m for m in modules if any(w in m.text for w in LOCAL) and not m.is_test and not m.cells]
     given = [module for module in given if is_of_several(module, resolver)]
     given = [one for one in given if not any(OWN_INDEX.search(text) for text in texts_beside(one, resolver))]
-    given = [one for one in given if any(DIVIDED.search(FIRST.sub("", t)) for t in texts_beside(one, resolver))]
+    given = [one for one in given if any(map(_is_of_several_parts, texts_beside(one, resolver)))]
     if not given:
         return
     keys = _Keys(resolver)
@@ -77,6 +78,12 @@ def keys_alike(modules: Iterable[Module], resolver: Resolver) -> Iterator[Alike]
             if seed is not None and key is not None and seed[1] not in told:
                 told.add(seed[1])
                 yield Alike(module, _sequence(key, module) or call, seed)
+
+
+@cache
+def _is_of_several_parts(text: str) -> bool:
+    """Whether a text asks which process it is for more than what the first one does alone."""
+    return DIVIDED.search(text) is not None and DIVIDED.search(FIRST.sub("", text)) is not None
 
 
 def _sequence(key: ast.expr, module: Module) -> ast.Call | None:

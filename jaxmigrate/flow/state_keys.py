@@ -55,7 +55,7 @@ def keys_of_states(facts: Facts) -> Iterator[StateKey]:
             replicating = [*_replicating(facts)]
         texts = texts_beside(found.application.module, facts.resolver)
         there = [one for one in replicating if one[2] == owner and one[0].text in texts]
-        if there and is_drawn_from(draw, texts) and not _is_own(key, texts) and not _is_set(key, reading, facts):
+        if there and is_drawn_from(draw.name, texts) and not _is_own(key, texts) and not _is_set(key, reading, facts):
             yield StateKey(draw, f"{owner}.{key}", there[0][0], there[0][1])
 
 

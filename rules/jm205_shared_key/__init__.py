@@ -23,11 +23,12 @@ from jaxmigrate.program.collectives import PMAPS, SHARD_MAPS
 from jaxmigrate.program.imports import reached
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module, Project
+from jaxmigrate.program.once import once_each
 from jaxmigrate.program.process_texts import texts_beside
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.settings import settings
 from jaxmigrate.program.syntax import calls_of, last_name
 from jaxmigrate.program.values import External, Function
-from jaxmigrate.records import replace
 
 CODE = "JM205"
 # What a network draws for; an action or a token that is drawn is one for what the device has, be the key the same
@@ -228,8 +229,9 @@ def _shared(found: DeviceMap, reading: Reading, facts: Facts) -> Iterator[Draw]:
     if _makes_replicated(found, reading, facts) or _is_for_each_alone(found, reading, facts):
         return
     for draw in reading.draws:
-        unused = _is_unused(draw, facts) or _is_idle(draw, facts) or _folds_index(draw)
-        if is_shared(draw) and not unused and not _is_of_parameters(draw):
+        if not is_shared(draw) or _is_of_parameters(draw):
+            continue
+        if not (_is_unused(draw, facts) or _folds_index(draw) or _is_idle(draw, facts)):
             yield draw
 
 
@@ -280,14 +282,21 @@ def _is_idle(draw: Draw, facts: Facts) -> bool:
     """Whether a network is given keys for streams that it draws nothing from, as the rate of each dropout is zero."""
     call = draw.node
     given = [one.value for one in call.keywords if one.arg == "rngs"] if isinstance(call, ast.Call) else []
-    texts, known = texts_beside(draw.module, facts.resolver), settings(facts.resolver)
-    if not given or draw.module.is_test or not any(map(DROPS.search, texts)):
+    if not given or draw.module.is_test:
         return False
     keys = given[0].keys if isinstance(given[0], ast.Dict) else []
     named = [str(one.value) for one in keys if isinstance(one, ast.Constant)]
     own = draw.name.removeprefix("rngs ") if draw.name.startswith("rngs ") else ""
     streams = [f"rngs {own}"] if own.isidentifier() else [f"rngs {one}" for one in named] or ["rngs"]
-    return not any(is_drawn_from(replace(draw, name=s), texts, known) for s in streams)
+    return not any(_may_draw((draw.module, one), facts.resolver) for one in streams)
+
+
+@once_each
+def _may_draw(asked: tuple[Module, str], resolver: Resolver) -> bool:
+    """Whether a network that runs with a module may draw from a stream, or none is in sight that has a dropout."""
+    module, stream = asked
+    texts = texts_beside(module, resolver)
+    return not any(map(DROPS.search, texts)) or is_drawn_from(stream, texts, settings(resolver))
 
 
 def _folds_index(draw: Draw) -> bool:
