@@ -120,8 +120,9 @@ def _metrics(
         return
     names = ", ".join(dict.fromkeys(leaf.name for leaf in suspects))
     axis = shown(found.axes)
+    verb = "are" if "," in names else "is"
     message = (
-        f"{names} is not reduced over {axis}, as {others[-1].name} beside it is: each device returns its own; "
+        f"{names} {verb} not reduced over {axis}, as {others[-1].name} beside it is: each device returns its own; "
         f"write jax.lax.pmean({suspects[0].name}, {axis})"
     )
     apart = len(others) < SIBLINGS
