@@ -188,8 +188,8 @@ def _is_given_back(call: ast.Call, taken: Taken, module: Module) -> bool:
     for key in taken.path:
         if isinstance(target, ast.Tuple) and isinstance(key, int) and -len(target.elts) <= key < len(target.elts):
             target = target.elts[key]
-    if not isinstance(target, ast.Name | ast.Attribute) or MAKES_METRICS.search(ast.unparse(target).lower()):
-        return False
+    if not isinstance(target, ast.Name | ast.Attribute) or METRIC.search(last_name(target).lower().replace("aux", "")):
+        return False  # which is added up
     given = (*call.args, *(one.value for one in call.keywords))
     return ast.unparse(target) in {ast.unparse(one) for one in given}
 
