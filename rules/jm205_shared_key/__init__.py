@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import Step, shown
@@ -70,7 +70,9 @@ def check(facts: Facts) -> Iterator[Finding]:
         if not found.axes:
             whose = "for all of them; give each its own"
         entered = None if repeated else _entered(found, draws[0], facts)
-        places = repeated or ([entered] if entered else [(draw.module, draw.node) for draw in draws])
+        places = repeated or (
+            [entered] if entered else [(draw.module, draw.node) for draw in _of_each_state(draws, found)]
+        )
         away = bool(repeated) or entered is not None
         way = tuple(Step(draw.module, draw.node, "drawn from here") for draw in draws[:1]) if away else ()
         for module, node in places:
@@ -86,6 +88,19 @@ def check(facts: Facts) -> Iterator[Finding]:
     yield from _of_states(facts, reported)
     for module, key in facts.shared_keys():
         yield from facts.finding(module, key, CODE, f"{DRAWS} {GIVE_OWN}")
+
+
+def _of_each_state(draws: Sequence[Draw], found: DeviceMap) -> list[Draw]:
+    """The draws, but of those by the keys in one state, which is one for all devices, the first alone."""
+    kept: dict[object, Draw] = {}
+    for draw in draws:
+        given = (
+            [one.value for one in draw.node.keywords if one.arg == "rngs"] if isinstance(draw.node, ast.Call) else []
+        )
+        state = given[0].value if given and isinstance(given[0], ast.Attribute) else None
+        named = isinstance(state, ast.Name) and state.id in found.parameters()
+        kept.setdefault(state.id if named and isinstance(state, ast.Name) else draw.node, draw)
+    return list(kept.values())
 
 
 def _of_states(facts: Facts, reported: Container[tuple[Module, ast.expr]]) -> Iterator[Finding]:
