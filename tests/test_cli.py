@@ -401,7 +401,7 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> None:
         return [one._replace(findings=everywhere(sorted(names))) for one, names in zip(plain, named, strict=True)]
 
     monkeypatch.setattr(linted, "examine_all", examined)
-    stdin = lambda source, *_: Examined(everywhere([source.name]), (), {})  # noqa: E731
+    stdin = lambda source, *_, **__: Examined(everywhere([source.name]), (), {})  # noqa: E731
     monkeypatch.setattr(linted, "examine_text", stdin)
 
 
