@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from jaxmigrate.flow.layout import made_arrays
 from jaxmigrate.flow.layout.choices import OpChoice
 from jaxmigrate.flow.layout.idioms import Idioms
-from jaxmigrate.flow.layout.kinds import TILES
+from jaxmigrate.flow.layout.kinds import OF_ARRAY, TILES
 from jaxmigrate.flow.layout.listed_devices import ListedDevices
 from jaxmigrate.flow.layout.model import Op
 from jaxmigrate.flow.layout.raw_keys import rank_of_keys
@@ -71,6 +71,14 @@ class ArrayTexts:
         return self._code(self.placed(f"{before}$x{after}", "$P()", choice.axis), x=operand)
 
     def _stacked(self, choice: OpChoice) -> str:
+        """The source of `$x` with its device axis again."""
+        count = self._count(choice.axis) or f"{self._jax}.device_count()"
+        of_array = choice.op.form == OF_ARRAY
+        if choice.layout == "split":
+            rows = "{0}.reshape(" + count + ", -1, *{0}.shape[1:])"
+            return rows.format("$x") if of_array else f"{self._jax}.tree.map(lambda x: {rows.format('x')}, $x)"
+        if of_array and choice.op.kind == "read":
+            return f"{self.names.of('jax.numpy')}.broadcast_to($x, ({count}, *$x.shape))"
         self.shared.note(choice.axis)
         return f"{self.shared.name('stack')}($x)"
 

@@ -88,7 +88,7 @@ class ArrayWriter(RowsOverAll, PartialObjects, SaidSizes):
                 yield self._each("batch", choice)
             case "split":
                 yield Replace(op.node, self._code(self.placed("$x", split, choice.axis), x=op.operand))
-            case "stack":
+            case "stack" | "read":
                 yield Replace(op.node, code(self._stacked(choice), x=op.operand))
             case "prefetch":
                 assert isinstance(op.node, ast.Call)

@@ -15,6 +15,8 @@ from jaxmigrate.migrate.first_slices import FirstSlices
 from jaxmigrate.migrate.keys import key_fields
 from jaxmigrate.program.operations import After, Code, Operation, Replace, code
 
+LENT = ("stack", "read")  # to code that gets stacked copies
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartialObjects(FirstSlices):
@@ -26,9 +28,9 @@ class PartialObjects(FirstSlices):
             yield self._of_parts(choice, fields)
         elif any(name.startswith(ENTRY) for name in fields):
             yield self._of_entries(choice, fields)
-        elif choice.op.kind != "stack" and not isinstance(choice.op.operand, ast.Name | ast.Attribute):
+        elif choice.op.kind not in LENT and not isinstance(choice.op.operand, ast.Name | ast.Attribute):
             yield from self._named_first(choice, fields)  # what is lent, `states[0]` too, means the same twice
-        elif choice.op.kind == "stack" and choice.rest:
+        elif choice.op.kind in LENT and choice.rest:
             state = self.module.segment(choice.op.operand)
             stacked = ", ".join(f"{name}={self.shared.name('stack')}({state}.{name})" for name in choice.rest)
             yield Replace(choice.op.node, code(f"$operand.{choice.method}({stacked})", operand=choice.op.operand))
@@ -43,7 +45,7 @@ class PartialObjects(FirstSlices):
         op = choice.op
         if op.kind == "replicate":
             return self._replicated(choice, op.operand)
-        if op.kind == "stack":
+        if op.kind in LENT:
             return code(f"{self.shared.name('stack')}($x)", x=op.operand)
         if op.form == "fetched" and not choice.aligned:
             return code(f"{self._jax}.device_get($x)", x=op.operand)

@@ -41,8 +41,9 @@ RESULT = np.asarray(main(optax.adam(0.125))["w"]).tolist()
 ALONE = "`optimizer` changes each element by itself, by no norm of all"
 
 
-def test_one_copy_is_stepped_as_each_slice_is() -> None:
-    files = {"main.py": PROGRAM.replace("USE", "pass")}
+@pytest.mark.parametrize("use", ["pass", "print(opt_state[0].count.shape)"])
+def test_one_copy_is_stepped_as_each_slice_is(use: str) -> None:
+    files = {"main.py": PROGRAM.replace("USE", use)}
     assert layouts(plan(files, "auto")) == ["stacked", "split", "stacked"]
     found = plan(files)
     assert layouts(found) == ["replicated", "split", "replicated"]
@@ -55,7 +56,6 @@ def test_one_copy_is_stepped_as_each_slice_is() -> None:
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("USE", "print(opt_state[0].mu.shape)"),
         ("USE", "print(len(opt_state))"),
         ("USE", "opt_state = jax.tree.map(lambda x: x[:1], opt_state)"),
         ("USE", "np.save('state.npy', jax.tree.leaves(opt_state)[0].shape)"),

@@ -756,8 +756,13 @@ def test_a_part_of_a_result_that_was_one_array_before_a_loop_is_presumed_to_be_o
 
 
 @pytest.mark.parametrize("start", ["jax_utils.replicate((jnp.zeros(()),))", "jax_utils.replicate(metriclib.start())"])
-def test_what_may_be_a_tuple_before_a_loop_is_not(start: str) -> None:
-    assert layouts(plan({"main.py": counted(start)}))[1] == ["replicated", "stacked"]
+def test_what_may_be_a_tuple_before_a_loop_gets_its_device_axis_back_where_it_is_indexed(start: str) -> None:
+    text = counted(start)
+    assert layouts(plan({"main.py": text}, "auto"))[1] == ["replicated", "stacked"]
+    found = plan({"main.py": text})
+    assert layouts(found)[1] == ["replicated", "replicated"]
+    assert "stack(skips)[0]" in found.files[0].after
+    assert "what is read of `skips` does not change it" in [one.says for one in found.sites[0].assumed]
 
 
 @pytest.mark.parametrize("name", ["label_smoothing", "batch_size", "noise_scale", "points_per_step"])

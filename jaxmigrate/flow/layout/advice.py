@@ -41,6 +41,7 @@ DOES = {
     "rows": "is made with one row per device",
     "identity": "is put on the devices",
     "stack": "is passed on with a device axis",
+    "read": "has its device axis read",
     "merge": "has its first two axes joined",
     "averaged": "is reduced over the devices",
     "listed": "is joined with others",

@@ -18,6 +18,7 @@ from jaxmigrate.flow.layout import (
     numpys,
     object_flags,
     outcomes,
+    read_only_copies,
     sizes,
     tree_methods,
 )
@@ -59,6 +60,8 @@ ARRAY_ATTRIBUTES = frozenset(
     | {"is_fully_addressable", "is_fully_replicated", "itemsize", "mT", "nbytes", "ndim", "shape", "sharding", "size"}
     | {"strides", "base", "data", "ctypes", "flags", "device", "traceback"}
 )
+OF_NUMBERS = frozenset({"T", "flat", "mT"})  # of an array
+OF_SHAPE = frozenset({"nbytes", "ndim", "shape", "size"})
 OF_COMPILED = frozenset({"as_text", "cost_analysis", "memory_analysis"})  # which says nothing of arrays
 SAME_FOR_BOTH = frozenset({"dtype", "weak_type"})
 DEEPEST_NAME = 10  # of a library: `while isinstance(f, partial): f = f.func` goes down for ever
@@ -294,7 +297,9 @@ def _tree_attribute(it: Interpreter, owner: Ref, name: str, node: ast.Attribute,
     if name in SAME_FOR_BOTH or sizes.read(it, owner, node, frame):
         return PLAIN
     if name in ARRAY_ATTRIBUTES or class_index.is_property(it, name):
-        it.block_all([owner], Stacked.READ_ON_HOST.reason(f"has .{name} read"), node, frame.module)
+        read = Stacked.READ_ON_HOST.reason(f"has .{name} read")
+        seen = name in OF_NUMBERS or (name in OF_SHAPE and it.trust.likely)  # a donated array has its shape still
+        read_only_copies.keep_read(it, [(owner, node.value if seen else None)], read, node, frame, exact=True)
         return PLAIN
     shape = entry_of(owner.shape, name)
     return owner.part(shape, group=owner.group if owner.is_array else owner.group.field(name))

@@ -79,6 +79,7 @@ PARTIALS = named("partial")  # and no partialmethod, which binds the object befo
 DEEPEST_PARTIAL = 3
 RUNS_MAIN = named("runs-main")
 APPLIED = (Bound, Function, MethodSite, Site)
+GOING_THROUGH = frozenset(f"builtins.{name}" for name in ("all", "any", "len", "list", "max", "min", "sum", "tuple"))
 _UNSEEN = Stacked.PASSED_ON.reason("is passed to a function that fix cannot see")
 
 
@@ -467,6 +468,14 @@ def call_external(it: Interpreter, name: str, given: Given, node: ast.expr, fram
         for value in given.everything():
             _block_sites(it, value, _to_function(name), node, frame)
         return PLAIN
+    if name in GOING_THROUGH and not given.named:
+        given = replace(
+            given,
+            positional=tuple(
+                read_only_copies.looked_at(it, one, given.places.get(i), frame)
+                for i, one in enumerate(given.positional)
+            ),
+        )
     it.block_all(given.everything(), *_passed_to(name.removeprefix("builtins."), node, frame))
     return PLAIN
 

@@ -10,9 +10,12 @@ from jaxmigrate.flow.layout import (
     named_functions,
     operations,
     projections,
+    read_only_copies,
     reductions,
     tree_methods,
+    trusting,
 )
+from jaxmigrate.flow.layout.aliases import CHANGES
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given
@@ -33,6 +36,20 @@ from jaxmigrate.flow.layout.values import (
 )
 
 UNCHANGED = frozenset({"block_until_ready", "copy", "astype"})
+
+CHANGING = CHANGES | {"at", "delete", "discard", "fill", "partition", "popitem", "resize", "setflags"}
+OF_BUFFERS = frozenset(  # which say where an array lies, or whether it does
+    {
+        "addressable_data",
+        "block_until_ready",
+        "copy_to_host_async",
+        "devices",
+        "is_deleted",
+        "is_ready",
+        "on_device_size_in_bytes",
+    }
+    | {"unsafe_buffer_pointer"}
+)
 
 
 def call_method(it: Interpreter, owner: Abstract, name: str, given: Given, node: ast.expr, frame: Frame) -> Abstract:
@@ -58,12 +75,12 @@ def call_method(it: Interpreter, owner: Abstract, name: str, given: Given, node:
             result = None
     if result is not None:
         return result
-    it.block_all(
-        [owner, *given.everything()],
-        Stacked.READ_ON_HOST.reason(f"has .{name}() called on the host", "has a method called on the host"),
-        node,
-        frame.module,
-    )
+    read = Stacked.READ_ON_HOST.reason(f"has .{name}() called on the host", "has a method called on the host")
+    place = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+    if name in CHANGING | OF_BUFFERS or trusting.KEEPING.match(name) or any(map(is_tracked, given.everything())):
+        place = None
+    read_only_copies.keep_read(it, [(owner, place)], read, node, frame, exact=name in ("copy", "item", "tolist"))
+    it.block_all(given.everything(), read, node, frame.module)
     return PLAIN
 
 

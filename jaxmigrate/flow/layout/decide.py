@@ -22,6 +22,7 @@ from jaxmigrate.flow.layout.engine import TRANSFERS, follow
 from jaxmigrate.flow.layout.grades import graded
 from jaxmigrate.flow.layout.idioms import Idioms
 from jaxmigrate.flow.layout.interpreter import HostCode, Interpreter
+from jaxmigrate.flow.layout.listed_devices import ListedDevices
 from jaxmigrate.flow.layout.model import Loan
 from jaxmigrate.flow.layout.presuming import presumed
 from jaxmigrate.flow.layout.solution import Solution
@@ -141,6 +142,7 @@ def _parting(code: HostCode, setup: Setup, known: _Known) -> _Known:
 def _followed(code: HostCode, setup: Setup, trust: Trust) -> tuple[Layouts, Interpreter | None]:
     """The layouts of a program, and what followed it; none where it is too large."""
     interpreter = Interpreter(TRANSFERS, code, Idioms(code.resolver, trust, some=setup.some))
+    interpreter.lending.several = setup.processes or isinstance(setup.some, ListedDevices)
     if not follow(interpreter):
         return all_stacked(code.sites, TOO_LARGE), None
     return _decided(interpreter, lambda: Solution(interpreter, setup)), interpreter

@@ -19,6 +19,7 @@ from jaxmigrate.flow.layout import (
     outcomes,
     phased_attributes,
     projections,
+    read_only_copies,
     spare_keys,
     texts,
     transient_attributes,
@@ -57,12 +58,8 @@ def other(it: Interpreter, node: ast.expr, frame: Frame) -> Abstract:
     """An expression of a kind that is nothing but arithmetic on its parts."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.expr):
-            it.block_all(
-                [it.evaluate(child, frame)],
-                Stacked.READ_ON_HOST.reason("takes part in arithmetic on the host"),
-                node,
-                frame.module,
-            )
+            read = Stacked.READ_ON_HOST.reason("takes part in arithmetic on the host")
+            read_only_copies.keep_read(it, [(it.evaluate(child, frame), child)], read, node, frame)
     return PLAIN
 
 
@@ -74,7 +71,7 @@ def _binary(it: Interpreter, node: ast.BinOp, frame: Frame) -> Abstract:
         return other(it, node, frame)
     operands = [(it.evaluate(one, frame), one) for one in (node.left, node.right)]
     computed = host_arithmetic.computed(it, operands, node, frame)
-    return computed if computed is not None else _used(it, [value for value, _ in operands], node, frame)
+    return computed if computed is not None else _used(it, operands, node, frame)
 
 
 def _percent(it: Interpreter, node: ast.BinOp, frame: Frame) -> Abstract:
@@ -85,9 +82,10 @@ def _percent(it: Interpreter, node: ast.BinOp, frame: Frame) -> Abstract:
     return PLAIN
 
 
-def _used(it: Interpreter, values: Sequence[Abstract], node: ast.expr, frame: Frame) -> Abstract:
+def _used(it: Interpreter, operands: Sequence[tuple[Abstract, ast.expr]], node: ast.expr, frame: Frame) -> Abstract:
     """Values that take part in arithmetic which is not followed."""
-    it.block_all(values, Stacked.READ_ON_HOST.reason("takes part in arithmetic on the host"), node, frame.module)
+    read = Stacked.READ_ON_HOST.reason("takes part in arithmetic on the host")
+    read_only_copies.keep_read(it, operands, read, node, frame)
     return PLAIN
 
 
@@ -156,7 +154,7 @@ def _unary(it: Interpreter, node: ast.UnaryOp, frame: Frame) -> Abstract:
     if isinstance(node.op, ast.USub):
         operand = it.evaluate(node.operand, frame)
         computed = host_arithmetic.computed(it, [(operand, node.operand)], node, frame)
-        return computed if computed is not None else _used(it, [operand], node, frame)
+        return computed if computed is not None else _used(it, [(operand, node.operand)], node, frame)
     if not isinstance(node.op, ast.Not):
         return other(it, node, frame)
     test(it, node.operand, frame)
@@ -295,12 +293,8 @@ def _compare(it: Interpreter, node: ast.Compare, frame: Frame) -> Abstract:
     nothing = any(isinstance(v, Nothing) for v in values)
     contained = all(isinstance(op, ast.In | ast.NotIn) for op in node.ops) and not is_tracked(values[0])
     if not (identity or nothing or contained):
-        it.block_all(
-            [v for v in values if not isinstance(v, Func | Obj)],
-            Stacked.READ_ON_HOST.reason("is compared"),
-            node,
-            frame.module,
-        )
+        read = [(value, one) for value, one in zip(values, operands, strict=True) if not isinstance(value, Func | Obj)]
+        read_only_copies.keep_read(it, read, Stacked.READ_ON_HOST.reason("is compared"), node, frame)
     return PLAIN
 
 
@@ -354,7 +348,7 @@ def _generators(it: Interpreter, generators: Sequence[ast.comprehension], frame:
     for generator in generators:
         source = it.evaluate(generator.iter, frame)
         each = known_keys.in_turn(it, generator.target, generator.iter, source, frame) if len(generators) == 1 else []
-        for one in each or [projections.element(it, source, generator.iter, frame)]:
+        for one in each or [projections.element(it, source, generator.iter, frame, generator.iter)]:
             _bind(it, generator.target, one, frame)
             for condition in generator.ifs:
                 test(it, condition, frame)

@@ -35,7 +35,7 @@ from jaxmigrate.program.values import Class, Instance
 PARAMETERS = frozenset({"model", "optimizer", "parameters", "params", "target", "weights"})  # what a state is for
 SLICED = ("handed over", "padded")  # by libraries, with one slice for each device
 REPLICABLE = frozenset(
-    {"replicate", "output", "argument", "first", "inner", "metrics", "numpy", "written", "stack", "checkpoint"}
+    {"replicate", "output", "argument", "first", "inner", "metrics", "numpy", "written", "stack", "read", "checkpoint"}
     | {"identity", "listed", "size", "type", "whole", reductions.REDUCED, reductions.FETCHED}
     | {reductions.AVERAGED}
 )
@@ -49,7 +49,7 @@ ON_HOST = COMPUTED | {
     reductions.SUMMED,
     reductions.AVERAGED,
 }  # what host code does with arrays, and leaves as it is
-ON_ONE_PROCESS = COMPUTED | {"listed", "merge", "output", reductions.FLAT}
+ON_ONE_PROCESS = COMPUTED | {"listed", "merge", "output", "read", reductions.FLAT}
 ON_ONE_PROCESS |= {reductions.REDUCED, reductions.FETCHED, reductions.SUMMED}
 OF_PROCESS = frozenset({"merge", "output"})  # and with several, where each takes its own rows
 SPLITTING = frozenset({"split", "merge", BATCH})
@@ -233,19 +233,8 @@ class Groups:
                 if self._rows_of(root)
                 else Stacked.RANDOM_KEY.reason("holds one random key per device")
             )
-        if (
-            self.processes
-            and not kinds.isdisjoint({"split", "merge"})
-            and not self.shown.isdisjoint(self.family_of(root))
-        ):
-            return SHOWN_IN_PART
-        if self.processes and reductions.REDUCED in kinds and kinds.isdisjoint(SPLITTING):
-            return self._at(root, {reductions.REDUCED}, REDUCED_BY_ONE, PROCESSES)
-        taken_apart = kinds & ON_ONE_PROCESS - OF_PROCESS
-        if self.processes and "merge" in kinds and not self.on_host.isdisjoint(self.family_of(root)):
-            return self._at(root, {"merge"}, PART_OF_PROCESS, PROCESSES)
-        if self.processes and taken_apart and kinds <= self.splittable | ON_ONE_PROCESS:
-            return self._at(root, taken_apart, PART_OF_PROCESS, PROCESSES)
+        if self.processes and (why := self._of_processes(root, kinds)):
+            return why
         if why := self._of_host(root, kinds):
             return why
         if "split" in kinds and any(self._own(one) == "replicated" for one in self.owners.get(root, ())):
@@ -255,6 +244,19 @@ class Groups:
         else:
             said = Stacked.MIXED.reason("is used as stacked in one place and as replicated in another")
         return self._at(root, kinds - self.splittable - {"output"}, said)
+
+    def _of_processes(self, root: Group, kinds: set[str]) -> Reason | Blocker | None:
+        """What host code does with the arrays of a group that each of several processes has a part of."""
+        if not kinds.isdisjoint({"split", "merge"}) and not self.shown.isdisjoint(self.family_of(root)):
+            return SHOWN_IN_PART
+        if reductions.REDUCED in kinds and kinds.isdisjoint(SPLITTING):
+            return self._at(root, {reductions.REDUCED}, REDUCED_BY_ONE, PROCESSES)
+        if "merge" in kinds and not self.on_host.isdisjoint(self.family_of(root)):
+            return self._at(root, {"merge"}, PART_OF_PROCESS, PROCESSES)
+        taken_apart = kinds & ON_ONE_PROCESS - OF_PROCESS
+        if taken_apart and kinds <= self.splittable | ON_ONE_PROCESS:
+            return self._at(root, taken_apart, PART_OF_PROCESS, PROCESSES)
+        return None
 
     def _of_host(self, root: Group, kinds: set[str]) -> Reason | Blocker | None:
         """What arithmetic on the host keeps the arrays of a group stacked."""

@@ -9,8 +9,8 @@ from jaxmigrate.program.library import named, the
 from jaxmigrate.records import record
 
 Kind = Literal[
-    "replicate", "split", "first", "inner", "merge", "metrics", "prefetch", "rows", "stack", "checkpoint", "identity",
-    "size", "type", "given", "kept", "taken", "whole", "averaged", "listed",
+    "replicate", "split", "first", "inner", "merge", "metrics", "prefetch", "rows", "stack", "read", "checkpoint",
+    "identity", "size", "type", "given", "kept", "taken", "whole", "averaged", "listed",
 ]  # fmt: skip
 
 KFAC_REPLICATES = the("kfac-replicates")

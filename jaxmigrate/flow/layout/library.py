@@ -233,10 +233,12 @@ def _of_python(  # noqa: C901 - one case a function
                 found = it.join(found, default, node, frame.module)
             return found
         case "builtins.zip" | "itertools.zip_longest":
-            parts = tuple(projections.element(it, v, node, frame) for v in values)
-            return _seq(it, Tup(parts), node, frame)
+            parts = [projections.element(it, v, node, frame, given.places.get(i)) for i, v in enumerate(values)]
+            return _seq(it, Tup((*parts,)), node, frame)
         case "builtins.enumerate" if values:
-            return _seq(it, Tup((PLAIN, projections.element(it, values[0], node, frame))), node, frame)
+            return _seq(
+                it, Tup((PLAIN, projections.element(it, values[0], node, frame, given.places.get(0)))), node, frame
+            )
         case "builtins.map" if (
             it.idioms.some is None and _is_split(values[:-1]) and isinstance(node.args[0], ast.Name | ast.Attribute)
         ):

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from jaxmigrate.flow.layout import class_index, made_arrays, numbers, numpys
+from jaxmigrate.flow.layout import class_index, made_arrays, numbers, numpys, read_only_copies
 from jaxmigrate.flow.layout.buffers import is_written
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
@@ -86,11 +86,12 @@ def item(it: Interpreter, owner: Ref, node: ast.Subscript, key: object, frame: F
             says = f"`{ast.unparse(node)}` takes the first device's slice of one array"
             it.lean([owner], Assumption("likely", "unreplicates", "", says, frame.module, node))
             return first(it, owner, node, node.value, "index", frame)
-        it.block_all(
-            [owner],
+        read_only_copies.keep_read(
+            it,
+            [(owner, node.value)],
             Stacked.READ_ON_HOST.reason("is indexed with [0], but may be a list or tuple instead of an array"),
             node,
-            frame.module,
+            frame,
         )
         return PLAIN
     if _is_within_first(node.slice, of_array=owner.is_array):
@@ -99,7 +100,8 @@ def item(it: Interpreter, owner: Ref, node: ast.Subscript, key: object, frame: F
         it.changed |= owner.group.flatten()
         record(it, "inner", node, node.value, owner.group, "", frame)
         return owner.part(leaf=True)
-    it.block_all([owner], Stacked.READ_ON_HOST.reason("is indexed along its device axis"), node, frame.module)
+    read = Stacked.READ_ON_HOST.reason("is indexed along its device axis")
+    read_only_copies.keep_read(it, [(owner, node.value)], read, node, frame, exact=True)
     return PLAIN
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from jaxmigrate.flow.conditions import REFLECTING
-from jaxmigrate.flow.layout import implicit_methods, operations, several_results
+from jaxmigrate.flow.layout import implicit_methods, operations, read_only_copies, several_results
 from jaxmigrate.flow.layout.causes import NOT_ONE, Stacked
 from jaxmigrate.flow.layout.implicit_methods import ITEM
 from jaxmigrate.flow.layout.interpreter import Interpreter
@@ -38,8 +38,8 @@ from jaxmigrate.program.trust import Assumption
 MIXED_TREE = Stacked.MIXED.reason("is part of a pytree whose other arrays may have no device axis")
 
 
-def element(it: Interpreter, value: Abstract, node: ast.AST, frame: Frame) -> Abstract:
-    """What iterating over a value gives."""
+def element(it: Interpreter, value: Abstract, node: ast.AST, frame: Frame, place: ast.expr | None = None) -> Abstract:
+    """What iterating over a value gives, which stands in a `place`."""
     match value:
         case Seq(box=box):
             return held(it, box, box.element, node, frame)
@@ -57,7 +57,8 @@ def element(it: Interpreter, value: Abstract, node: ast.AST, frame: Frame) -> Ab
             if found is not None:
                 return found
     if isinstance(value, Ref | Obj | Func):
-        it.block_all([value], Stacked.READ_ON_HOST.reason("is iterated over"), node, frame.module)
+        read = Stacked.READ_ON_HOST.reason("is iterated over")
+        read_only_copies.keep_read(it, [(value, place)], read, node, frame)
     return PLAIN
 
 
@@ -89,7 +90,7 @@ def unpack(
         case Ref() if len(targets) > 1 and not starred and _is_several(it, value, node, frame):
             it.changed |= value.group.flatten()
             return [value.part() for _ in targets]
-    one = element(it, value, node, frame)
+    one = element(it, value, node, frame, node.value if isinstance(node, ast.Assign) else None)
     others = it.box("starred", node)
     if starred:
         it.fill(others, one, node, frame.module)

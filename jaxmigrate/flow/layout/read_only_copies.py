@@ -9,14 +9,17 @@ group with what was lent.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
 from jaxmigrate.flow.layout import objects
-from jaxmigrate.flow.layout.causes import Stacked
+from jaxmigrate.flow.layout.causes import Reason, Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.kinds import OF_ARRAY, Kind
 from jaxmigrate.flow.layout.model import Frame, Loan, Op, Reading
 from jaxmigrate.flow.layout.values import Abstract, Blocker, Group, Nothing, Obj, Ref
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.syntax import is_repeatable
+from jaxmigrate.program.trust import Assumption
 
 
 def lend_to(it: Interpreter, value: Abstract, place: ast.expr | None, when: Reading, frame: Frame) -> Abstract:
@@ -44,6 +47,44 @@ def lend(it: Interpreter, value: Abstract, place: ast.expr | None, frame: Frame)
     return value.part(value.shape, group=group, leaf=value.leaf)
 
 
+def looked_at(
+    it: Interpreter, value: Abstract, place: ast.AST | None, frame: Frame, *, exact: bool = False
+) -> Abstract:
+    """The value of an expression as code gets it that looks at its device axis, where it does not say how.
+
+    Of a container nobody knows whether what is read of it is changed later, so that it is likely only. What is `exact`
+    is the same wherever the array lies: a sum over the devices is not.
+    """
+    if not isinstance(place, ast.expr):
+        return value
+    note(it, place, value)
+    if not isinstance(value, Ref) or it.lending.several or not (value.is_array or it.trust.likely):
+        return value
+    lent = lend(it, value, place, frame)
+    if lent is value:
+        return value
+    it.lending.looked[place] = it.lending.looked.get(place, exact) and value.is_array
+    if not value.is_array:
+        text = ast.unparse(place)
+        says = f"what is read of `{text}` does not change it"
+        it.lean([value], Assumption("likely", "readers", "", says, frame.module, place))
+    return lent
+
+
+def keep_read(
+    it: Interpreter,
+    read: Iterable[tuple[Abstract, ast.AST | None]],
+    reason: Reason,
+    node: ast.AST,
+    frame: Frame,
+    *,
+    exact: bool = False,
+) -> None:
+    """Keeps arrays stacked that code reads in a way of its own, or gives it stacked copies of them."""
+    lent = [looked_at(it, value, place, frame, exact=exact) for value, place in read]
+    it.block_all(lent, reason, node, frame.module)
+
+
 def note(it: Interpreter, place: ast.expr, value: Abstract) -> None:
     """Takes back a loan of an expression that now and then is something else than stacked arrays."""
     if place in it.lending.loans and not isinstance(value, Ref | Nothing):
@@ -59,7 +100,11 @@ def settle(it: Interpreter) -> list[Loan]:
     while any(close(loan) for loan in loans if loan.place in it.lending.unlent or _is_kept(it, loan)):
         pass
     used = _mapped(it)
-    costly = (loan for loan in loans if _is_in_each_round(loan) and used.isdisjoint(_parts(loan)))
+    costly = (
+        loan
+        for loan in loans
+        if loan.place not in it.lending.looked and _is_in_each_round(loan) and used.isdisjoint(_parts(loan))
+    )
     unfit = [*costly, *(loan for loan in loans if _may_be_static(it, loan.place))]
     unfit += _not_given(it)
     while unfit:
@@ -110,7 +155,10 @@ def part(it: Interpreter, loan: Loan) -> None:
 
 
 def _stack(it: Interpreter, loan: Loan) -> None:
-    it.operations.ops[loan.place] = Op("stack", loan.module, loan.place, loan.place, loan.owner)
+    place, looked = loan.place, it.lending.looked
+    kind: Kind = "read" if place in looked else "stack"
+    form = OF_ARRAY if looked.get(place) else ""
+    it.operations.ops[place] = Op(kind, loan.module, place, place, loan.owner, form)
 
 
 def _not_given(it: Interpreter) -> list[Loan]:

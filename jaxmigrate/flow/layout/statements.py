@@ -245,7 +245,7 @@ def _loop(it: Interpreter, node: ast.For | ast.AsyncFor | ast.While, frame: Fram
     if not isinstance(node, ast.While):
         over = it.evaluate(node.iter, frame)
         each = known_keys.in_turn(it, node.target, node.iter, over, frame)
-        each = each or [projections.element(it, over, node.iter, frame)]
+        each = each or [projections.element(it, over, node.iter, frame, node.iter)]
     exits: list[Env] = []
     end: Env | None = None
     for _ in range(12):
