@@ -254,7 +254,7 @@ def test_the_head_of_a_function_that_makes_a_map_says_so() -> None:
     after = fix_files({"main.py": MAKES})["main.py"]
     assert "# The sharded rendering function.\ndef create" in after
     assert "\n    It is sharded.\n" in after
-    assert "# what pmap would do with it" in after
+    assert "# what shard_map would do with it" in after
     said = '"""Creates sharded function for full image rendering.'
     assert said in after
     for word in ("see `pmap(f)`", f"{'x' * 52} pmap"):  # a word that stays, and a line that gets too long
