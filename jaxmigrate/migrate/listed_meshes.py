@@ -1,7 +1,7 @@
 """Meshes of lists of devices that a program chooses when it runs: made once, behind the statement that makes the list.
 
-A list that a function is given has its mesh at the beginning of that function. One that is kept in an attribute, or
-comes from another file, stands in the mesh wherever that is needed: JAX makes each mesh once.
+A list that a function is given has its mesh at the beginning of that function, one that an object keeps has it beside.
+One that comes from another file stands in the mesh wherever that is needed: JAX makes each mesh once.
 """
 
 from __future__ import annotations
@@ -10,13 +10,16 @@ import ast
 import re
 from collections.abc import Hashable, Iterator
 
-from jaxmigrate.flow.layout.device_idents import settled
+from jaxmigrate.flow.layout.device_idents import class_of, settled, stores_of
 from jaxmigrate.flow.layout.listed_devices import ListedDevices, scope_of
 from jaxmigrate.migrate.names import FileNames
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.operations import After, Before, First, Operation, code
 from jaxmigrate.program.scopes import Scope
 from jaxmigrate.program.sites import MappedSite
+from jaxmigrate.program.values import Class, External
+
+ATTRIBUTE = "_mesh"  # of an object that keeps a list of devices
 
 
 class ListedMeshes:
@@ -31,6 +34,7 @@ class ListedMeshes:
         self.operations = operations
         self.quote = quote
         self.node: ast.expr | None = None
+        self._with_mesh: list[ast.ClassDef] = []
         self._named_in: list[tuple[str, Scope]] = []
         self._made: dict[Hashable, str] = {}
 
@@ -63,6 +67,8 @@ class ListedMeshes:
         if self._is_alone(listed):
             return self._above(listed, axis)
         made = f"{self.names.of('jax.sharding.Mesh')}({ast.unparse(listed)}, ({self.quote}{axis}{self.quote},))"
+        if isinstance(listed, ast.Attribute) and node is not None:
+            return self._kept(listed, node, made, axis)
         if not isinstance(listed, ast.Name):
             return made
         scope = scope_of(node, self.module) if node is not None else None
@@ -73,6 +79,33 @@ class ListedMeshes:
         if key not in self._made:
             self._made[key] = self._named(listed.id, holder, made) or made
         return self._made[key]
+
+    def _kept(self, listed: ast.Attribute, node: ast.expr, made: str, axis: str) -> str:
+        """A mesh in an attribute, behind the statement in `__init__` that gives that of its list its value."""
+        stores = stores_of(self.lists.resolver).get(listed.attr, [])
+        store = stores[0][0] if len(stores) == 1 and stores[0][1] is self.module else None
+        cls = class_of(node, self.module)
+        if store is None or cls is None or class_of(store, self.module) is not cls:
+            return made
+        key = (cls, listed.attr, axis)
+        if key not in self._made:
+            self._made[key] = made
+            statement = self.module.table.statement_of(store)
+            if statement is not None and cls not in self._with_mesh and self._can_keep(cls, store):
+                self._with_mesh.append(cls)
+                owner, text = ast.unparse(store.value), made.replace(ast.unparse(listed), ast.unparse(store), 1)
+                self.operations.append(After(statement, code(f"{owner}.{ATTRIBUTE} = {text}")))
+                self._made[key] = f"{ast.unparse(listed.value)}.{ATTRIBUTE}"
+        return self._made[key]
+
+    def _can_keep(self, cls: ast.ClassDef, store: ast.Attribute) -> bool:
+        """Whether objects of a class can have one attribute more, from `__init__` on, which nothing else knows."""
+        function, resolver = self.module.table.function_of(store), self.lists.resolver
+        in_init = isinstance(function, ast.FunctionDef) and function.name == "__init__"
+        bases = [value for base in cls.bases for value in resolver.values(base, self.module)]
+        plain = all(isinstance(one, Class) or one == External("builtins.object") for one in bases)
+        taken = any(ATTRIBUTE in one.text or "__slots__" in one.text for one in resolver.project.program)
+        return in_init and plain and not taken and not (cls.decorator_list or cls.keywords)
 
     def _is_alone(self, listed: ast.expr) -> bool:
         """Whether a list is made where it is used, and has no name."""

@@ -24,6 +24,7 @@ COPIES = device_lists.COPIES | {"numpy.array", "numpy.asarray"}
 PURE = COPIES | {f"builtins.{name}" for name in ("len", "max", "min", "range", "sorted", "int")}
 DEVICES = named("devices")
 OF_JAX = DEVICES | named("counts", "process-index")
+CACHES = named("cache")
 RANGE = "builtins.range"
 GIVEN_ONCE = frozenset({f"builtins.{name}" for name in ("filter", "iter", "map", "reversed", "zip")})
 LOOPS = ast.For | ast.AsyncFor | ast.While | ast.comprehension
@@ -228,14 +229,25 @@ class Lists:
             return ("devices", external, parts) if parts is not None else None
         if external in OF_JAX | PURE and not any(isinstance(one, ast.Starred) for one in node.args):
             return self._of_parts(node, module, depth)
-        value = self.resolver.value(node.func, module)
-        if isinstance(value, Function) and isinstance(value.node, ast.FunctionDef) and not value.node.decorator_list:
+        value = self._plain(node.func, module)
+        if value is not None:
             returned = returned_by(value.node)
             given = [self.ident(one, module, depth - 1) for one in (*node.args, *(k.value for k in node.keywords))]
             if len(returned) == 1 and returned[0] is not None and None not in given:
                 known = self.ident(returned[0], value.module, depth - 1)
                 return ("given", known, *given) if known is not None and given else known
         return self._at(("once", module.path, node.lineno, node.col_offset), node, module)  # what one evaluation gives
+
+    def _plain(self, func: ast.expr, module: Module) -> Function | None:
+        """The function that a call runs as it stands, or of which it gets what is kept."""
+        value = self.resolver.value(func, module)
+        while isinstance(value, Application) and isinstance(value.callee, External) and value.callee.name in CACHES:
+            given = self.resolver.argument_values(value.arguments[0]) if len(value.arguments) == 1 else ()
+            value = given[0] if len(given) == 1 else value.callee
+        if not isinstance(value, Function) or not isinstance(value.node, ast.FunctionDef):
+            return None
+        decorators = [one.func if isinstance(one, ast.Call) else one for one in value.node.decorator_list]
+        return value if all(self._external(one, value.module) in CACHES for one in decorators) else None
 
     def _of_parts(self, node: ast.expr, module: Module, depth: int) -> Ident | None:
         """The text of an expression with what its names stand for."""

@@ -154,7 +154,7 @@ class ListedDevices:
     def expression(self, node: ast.expr, module: Module, ident: Ident) -> ast.expr | None:
         """How a list can be said where an expression stands: as it says it itself, or by a name that is in sight."""
         for one in _expressions(node):
-            is_name = isinstance(one, ast.Name | ast.Attribute)
+            is_name = isinstance(one, ast.Name | ast.Attribute) or _is_short_call(one)
             if (is_name or one is self.given) and self.lists.ident(one, module) == ident:
                 return one
         place = self._in_sight(node, module, ident)
@@ -291,6 +291,11 @@ def scope_of(node: ast.expr, module: Module) -> Scope | None:
 def _expressions(node: ast.expr) -> Iterator[ast.expr]:
     """The expressions that one consists of, those of inner functions included, from the outermost on."""
     yield from (one for one in ast.walk(node) if isinstance(one, ast.Name | ast.Attribute | ast.Call))
+
+
+def _is_short_call(node: ast.expr) -> bool:
+    """Whether an expression calls a function by its name, without arguments: `get_devices()`."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not (node.args or node.keywords)
 
 
 def _length(node: ast.expr) -> ast.expr | None:
