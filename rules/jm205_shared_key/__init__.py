@@ -259,10 +259,19 @@ def _is_for_each_alone(found: DeviceMap, reading: Reading, facts: Facts) -> bool
         return False
     names, shared = found.parameters(), broadcast(found, facts.resolver)
     keys = [number for number, name in enumerate(names) if KEYS.search(name)]
+    shared |= {number for given, _, number in facts.given_to(found) if _is_written(given)}
     seeded = all("seed" in names[number] for number in keys)
     if any(one.operand.gradient or not seeded for one in reading.reductions):
         return False
     return bool(keys) and shared.issuperset(keys) and len(shared) < len(names)
+
+
+def _is_written(given: ast.expr) -> bool:
+    """Whether what all devices are given is a number that somebody wrote there: `replicate(2)`."""
+    match given:
+        case ast.Call(func=function, args=[ast.Constant(value=int())]):
+            return last_name(function) == "replicate"
+    return False
 
 
 def _makes_replicated(found: DeviceMap, reading: Reading, facts: Facts) -> bool:
