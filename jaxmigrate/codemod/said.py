@@ -29,6 +29,7 @@ CODE = re.compile(r"[`=\"]|https?:|\bimport\b")
 NO_WORDS = re.compile(r"[`=]|https?:|\bimport\b|>>>")  # lines of a docstring that hold code
 READS_DOCS = re.compile(r"__doc__|\bgetdoc\b|\bdocopt\b|\bfire\.Fire\b|\btyper\b|\bclick\b")  # what says them to others
 ON_PAGE = re.compile(r"(?<![\w.\-])(jax\.)?pmap(?![\w(\-]|\.\w)")
+EXPLAINS = re.compile(r"^#+ .*\bpmap\b|^.*\bpmap\b.*\n(?:===+|---+|~~~+)\s*$", re.MULTILINE)
 NO_PAGE = re.compile(r"https?:\S*pmap|\bpmap\S*\(")  # lines with addresses or calls
 PMAPS = re.compile(r"\bpmap\b")
 FIRST, ENDS = '    """', '"""'  # around the first line of a docstring
@@ -134,7 +135,12 @@ def reworded_everywhere(text: str, width: int) -> str:
 
 
 def reworded_prose(text: str) -> str:
-    """A page in Markdown or reStructuredText that says shard_map where prose says pmap; its code stays."""
+    """A page in Markdown or reStructuredText that says shard_map where prose says pmap; its code stays.
+
+    So does a page that explains what pmap is, under a heading of its own.
+    """
+    if EXPLAINS.search(text):
+        return text
     lines, is_code = text.split("\n"), False
     for number, line in enumerate(lines):
         is_code ^= line.lstrip().startswith(("```", "~~~"))

@@ -95,3 +95,13 @@ def test_a_readme_stays_where_a_map_does(tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "README.md").write_text("It needs pmap.\n")
     main(["fix", "."])
     assert (tmp_path / "README.md").read_text() == "It needs pmap.\n"
+
+
+@pytest.mark.parametrize("heading", ["## `pmap`", "What pmap does\n=============="])
+def test_a_page_that_explains_pmap_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, heading: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "step.py").write_text(STEP)
+    page = f"# Steps\n\n{heading}\n\nWith pmap, each device has a slice.\n"
+    (tmp_path / "README.md").write_text(page)
+    main(["fix", "."])
+    assert (tmp_path / "README.md").read_text() == page
