@@ -119,6 +119,55 @@ def test_a_batch_and_a_state_from_out_of_sight_are_presumed_and_named() -> None:
     assert before["result"] == after["result"]
 
 
+NAMED = """\
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import source
+
+p_step = jax.pmap(lambda FIRST, SECOND: jax.lax.pmean(jnp.mean(SECOND["x"] @ FIRST), "d"), axis_name="d")
+FIRST = source.MAKERS["params"]()
+RESULT = [np.asarray(p_step(FIRST, SECOND))[0].tolist() for SECOND in source.MAKERS["batches"](3)]
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ("replicated_table", "x_sharded", ["replicated", "split"]),
+        ("table_repl", "sharded_rows", ["replicated", "split"]),
+        ("table", "rows", ["stacked", "stacked"]),
+        ("params_shard", "batch", ["stacked", "split"]),  # which may be a part of the parameters on each device
+        ("replicated_shards", "batch", ["stacked", "split"]),
+    ],
+)
+def test_names_say_that_arrays_are_replicated_or_sharded(first: str, second: str, expected: list[str]) -> None:
+    files = {"main.py": NAMED.replace("FIRST", first).replace("SECOND", second), "source.py": SOURCE}
+    found = plan(files)
+    assert layouts(found)[0] == expected
+    assert layouts(plan(files, "auto"))[0] == ["stacked", "stacked"]
+    before, after = both(f"named {first}", files, found)
+    assert (before["error"], after["error"]) == ("", "")
+    assert before["result"] == after["result"]
+
+
+PUT = NAMED.replace('FIRST = source.MAKERS["params"]()', "MAKERS = source.MAKERS\nFIRST = PUT(source.MAKERS)").replace(
+    "import source\n", 'import source\n\n\ndef PUT(makers):\n    return makers["params"]()\n'
+)
+
+
+@pytest.mark.parametrize(("put", "layout"), [("replicate_table", "replicated"), ("get_table", "stacked")])
+def test_the_function_that_makes_an_array_says_what_becomes_of_it(put: str, layout: str) -> None:
+    text = PUT.replace("FIRST", "table").replace("SECOND", "batch").replace("PUT", put)
+    files = {"main.py": text, "source.py": SOURCE}
+    found = plan(files)
+    assert layouts(found)[0] == [layout, "split"]
+    before, after = both(f"made by {put}", files, found)
+    assert (before["error"], after["error"]) == ("", "")
+    assert before["result"] == after["result"]
+
+
 def test_a_batch_without_a_second_axis_raises_rather_than_gives_another_number() -> None:
     source = SOURCE.replace('rng.normal(size=(8, 2)).astype("f4")', 'rng.normal(size=(8,)).astype("f4")')
     assert source != SOURCE

@@ -45,6 +45,9 @@ STATE = re.compile(
 OWN = re.compile(
     r"(?:^|_)(?:envs?|keys?|prng|rngs?|seeds?|timesteps?|buffers?|carry|carries|stats|statistics)(?:_|\d*$)"
 )
+REPLICATED = re.compile(r"(?:^|_)(?:bcast|broadcast(?:ed)?|repl|replicated?)(?:_|\d*$)")
+SHARDED = re.compile(r"(?:^|_)(?:sharded|shards?)(?:_|\d*$)")
+PUTS = re.compile(r"(?:^|_)(?:bcast|broadcast|replicate|shard)(?:_|\d*$)")  # the same of a function
 NUMBER = re.compile(  # what is one number by the last word of its name: `label_smoothing`, `latents_scale`
     r"(?:^|_)(?:alpha|beta|coefficient|coeffs?|coefs?|count|decay|dim|dims|dropout|eps|epsilon|epoch|factor|frac|fraction|gamma|"
     r"iter|iteration|len|length|lr|max|min|num|prob|probability|rate|ratio|scale|size|smoothing|std|step|steps|"
@@ -194,10 +197,12 @@ def _way_of(said: Sequence[str]) -> str:
     """The same by the names."""
     if any(map(OWN.search, said)) or any(map(NUMBER.search, said)):
         return ""
+    if any(map(REPLICATED.search, said)):
+        return "" if any(map(SHARDED.search, said)) else "replicate"
     for name in said:
         if STATE.search(name):
-            return "replicate"
-        if BATCH.search(name):
+            return "" if any(map(SHARDED.search, said)) else "replicate"
+        if BATCH.search(name) or SHARDED.search(name):
             return "split"
     return ""
 
@@ -207,7 +212,17 @@ def _said(it: Interpreter, call: SiteCall, index: int, place: ast.expr) -> list[
     function = mapped_bodies.mapped_function(it, call.site)
     count = len(call.arguments)
     names = mapped_bodies.parameters(it, call.site, function, count) if function is not None else {}
-    return [name for name in (names.get(index, "").lower(), said_name(place)) if name]
+    return [name for name in (names.get(index, "").lower(), said_name(place), _maker(it, call, place)) if name]
+
+
+def _maker(it: Interpreter, call: SiteCall, place: ast.expr) -> str:
+    """The name of the function that makes an argument, where it says what becomes of that on the devices."""
+    values = [place]
+    if isinstance(place, ast.Name):
+        values = [b.value for b in it.resolver.bindings_at(place, call.module) if b.value is not None and not b.path]
+    made = {said_name(one.func) for one in values if isinstance(one, ast.Call)}
+    name = next(iter(made)) if len(made) == 1 and len(values) == 1 else ""
+    return name if PUTS.search(name) else ""
 
 
 def _is_row(it: Interpreter, place: ast.expr, module: Module) -> bool:
