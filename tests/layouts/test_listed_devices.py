@@ -80,3 +80,11 @@ def test_arrays_of_two_lists_stay_stacked() -> None:
     made = plan({"main.py": TRAIN + TWO_LISTS})
     assert layouts(made)[1] == ["stacked", "replicated"]
     assert layouts(made, 1) == (["stacked"], ["stacked"])
+
+
+def test_a_list_of_all_devices_is_no_choice() -> None:
+    """Such a program keeps the mesh that it would have without the list."""
+    files = {"main.py": TRAIN + SEVERAL_CALLS.replace("[:2]", "").replace("[:4]", "")}
+    made = plan(files, "auto")
+    assert layouts(made) == GLOBAL
+    assert "def get_mesh():" in made.files[0].after

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from jaxmigrate.flow.layout import put_over
 from jaxmigrate.flow.layout.device_idents import Ident, Lists, class_of, lists_of, receiver, settled, stores_of
 from jaxmigrate.flow.layout.evaluated_once import is_run_once
+from jaxmigrate.flow.layout.given_devices import GivenDevices
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
@@ -212,7 +213,10 @@ def given(sites: Iterable[MappedSite], resolver: Resolver) -> ListedDevices | No
         ident = _list(node, module, lists)
         if ident is not None:
             found.setdefault(ident, (node, module))
-    return ListedDevices(found, resolver) if found else None
+    every = GivenDevices(resolver, lambda *_: False)
+    if all(every.are_all(*one) for one in found.values()):
+        return None  # which all arrays lie on without being told
+    return ListedDevices(found, resolver)
 
 
 def _stands_before(first: ast.AST, node: ast.AST, module: Module, *, later: bool = False) -> bool:
