@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from jaxmigrate.flow.layout.attributes import ARRAY_ATTRIBUTES, SAME_FOR_BOTH
+from jaxmigrate.flow.layout.one_array import ARRAY_ATTRIBUTES, SAME_FOR_BOTH
 from jaxmigrate.flow.variance.library import ARRAY_METHODS, ARRAYS
 from jaxmigrate.migrate.keys import OTHERS, SEEDED
 from jaxmigrate.program.functions import returned_by

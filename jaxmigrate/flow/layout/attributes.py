@@ -27,6 +27,7 @@ from jaxmigrate.flow.layout.hidden_methods import Reads
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, blocker_at, given_of
 from jaxmigrate.flow.layout.objects import MAKES_ANOTHER
+from jaxmigrate.flow.layout.one_array import ARRAY_ATTRIBUTES, SAME_FOR_BOTH
 from jaxmigrate.flow.layout.values import (
     NOTHING,
     PLAIN,
@@ -55,15 +56,9 @@ from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.values import Class, Function, Instance
 
-ARRAY_ATTRIBUTES = frozenset(
-    {"T", "aval", "addressable_shards", "at", "committed", "device_buffer", "device_buffers", "flat", "global_shards"}
-    | {"is_fully_addressable", "is_fully_replicated", "itemsize", "mT", "nbytes", "ndim", "shape", "sharding", "size"}
-    | {"strides", "base", "data", "ctypes", "flags", "device", "traceback"}
-)
 OF_NUMBERS = frozenset({"T", "flat", "mT"})  # of an array
 OF_SHAPE = frozenset({"nbytes", "ndim", "shape", "size"})
 OF_COMPILED = frozenset({"as_text", "cost_analysis", "memory_analysis"})  # which says nothing of arrays
-SAME_FOR_BOTH = frozenset({"dtype", "weak_type"})
 DEEPEST_NAME = 10  # of a library: `while isinstance(f, partial): f = f.func` goes down for ever
 SAME = named("same-function") | {
     "staticmethod",

@@ -11,10 +11,49 @@ from collections.abc import Iterator
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame
 from jaxmigrate.flow.layout.values import Ref
+from jaxmigrate.flow.variance.library import ARRAY_METHODS
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.trust import Assumption
 
+ARRAY_ATTRIBUTES = frozenset(
+    {"T", "aval", "addressable_shards", "at", "committed", "device_buffer", "device_buffers", "flat", "global_shards"}
+    | {"is_fully_addressable", "is_fully_replicated", "itemsize", "mT", "nbytes", "ndim", "shape", "sharding", "size"}
+    | {"strides", "base", "data", "ctypes", "flags", "device", "traceback"}
+)
+SAME_FOR_BOTH = frozenset({"dtype", "weak_type"})
+OF_ARRAYS = (  # all that arrays of JAX and of NumPy have, and those of torch and TensorFlow that stand beside them
+    ARRAY_ATTRIBUTES
+    | SAME_FOR_BOTH
+    | ARRAY_METHODS
+    | {
+        "addressable_data",
+        "argpartition",
+        "byteswap",
+        "clone",
+        "conjugate",
+        "copy_to_host_async",
+        "cpu",
+        "delete",
+        "detach",
+    }
+    | {
+        "devices",
+        "dim",
+        "dump",
+        "dumps",
+        "fill",
+        "format",
+        "getfield",
+        "imag",
+        "is_deleted",
+        "is_ready",
+        "numel",
+        "numpy",
+    }
+    | {"on_device_size_in_bytes", "partition", "platform", "put", "real", "resize", "setfield", "setflags", "to_device"}
+    | {"tobytes", "tofile", "unsafe_buffer_pointer"}
+)
 SEVERAL = ast.Tuple | ast.List | ast.Dict | ast.ListComp | ast.DictComp | ast.GeneratorExp
 GIVING_SEVERAL = frozenset({"array_split", "dict", "leaves", "list", "split", "tree_leaves", "tuple", "unstack", "zip"})
 DEEPEST = 3  # names that stand for one another
@@ -39,18 +78,35 @@ def seems_one(it: Interpreter, value: Ref, operand: ast.expr, frame: Frame) -> b
 def seems_several(it: Interpreter, value: Ref, operand: ast.expr, frame: Frame) -> bool:
     """Whether a reader takes a value that is indexed with a number for a tuple or list: its name starts as one.
 
-    All else that the name stands for is made of that, as in `carry, loss = step(carry, batch)`.
+    All else that the name stands for is made of that, as in `carry, loss = step(carry, batch)`. Or what is taken out is
+    asked for what no array has, as `state.opt_state[-1].hyperparams`.
     """
-    if value.is_array or not it.trust.likely or not isinstance(operand, ast.Name):
+    if value.is_array or not it.trust.likely:
+        return False
+    if not _is_asked_for_more(operand, frame.module) and not _starts_several(it, operand, frame):
+        return False
+    says = f"`{ast.unparse(operand)}` is a tuple or list of arrays, and not one array"
+    it.lean([value], Assumption("likely", "splits", "", says, frame.module, operand))
+    return True
+
+
+def _is_asked_for_more(operand: ast.expr, module: Module) -> bool:
+    """Whether what an index takes out of a value has an attribute that no array has."""
+    index = module.table.parents.get(operand)
+    above = module.table.parents.get(index) if index is not None else None
+    if not isinstance(above, ast.Attribute) or not isinstance(index, ast.Subscript) or index.value is not operand:
+        return False
+    return above.attr not in OF_ARRAYS and not above.attr.startswith("_")
+
+
+def _starts_several(it: Interpreter, operand: ast.expr, frame: Frame) -> bool:
+    """Whether a name is a tuple or list at first, of which all else is made that it stands for."""
+    if not isinstance(operand, ast.Name):
         return False
     made = it.resolver.bindings_at(operand, frame.module)
     starts = [one for one in made if not one.path and isinstance(one.value, ast.Tuple | ast.List) and one.value.elts]
     rest = [one.value for one in made if one not in starts]
-    if not starts or not all(_goes_round(one, operand.id) for one in rest):
-        return False
-    says = f"`{operand.id}` is a tuple or list of arrays, and not one array"
-    it.lean([value], Assumption("likely", "splits", "", says, frame.module, operand))
-    return True
+    return bool(starts) and all(_goes_round(one, operand.id) for one in rest)
 
 
 def _goes_round(value: ast.expr | None, name: str) -> bool:
