@@ -51,7 +51,6 @@ RESULT.append(main())
         ('RESULT.append(np.asarray(state.params["w"][3]).tolist())', 'stack(state.params["w"])[3]'),
         ("RESULT.append([float(s) for s in state.step])", "for s in stack(state.step)"),
         ('RESULT.append(np.asarray(state.params["w"].T).tolist())', 'stack(state.params["w"]).T'),
-        ("RESULT.append(np.asarray(batch[2, 1]).tolist())", "[2, 1]"),
     ],
 )
 def test_one_read_of_the_device_axis_keeps_no_array_stacked(use: str, written: str) -> None:
@@ -93,3 +92,35 @@ def test_what_is_read_is_said_not_to_change() -> None:
 )
 def test_what_changes_an_array_or_asks_where_it_lies_keeps_it_stacked(use: str) -> None:
     assert layouts(plan({"main.py": PROGRAM.replace("USE", use)}))[0][0] == "stacked"
+
+
+@pytest.mark.parametrize(
+    "use", ["row = batch[2]; row *= 2", "for row in batch: row += 1", "RESULT.append(batch[2].tolist())"]
+)
+def test_a_batch_of_numpy_stays_stacked_where_what_is_read_may_be_written_into(use: str) -> None:
+    files = {"main.py": PROGRAM.replace("USE", use)}
+    assert layouts(plan(files))[0] == ["replicated", "stacked"]
+
+
+def test_a_batch_of_jax_is_read_in_place() -> None:
+    text = PROGRAM.replace("USE", "RESULT.append(np.asarray(batch[2, 1]).tolist())").replace(
+        "X = np.sin", "X = jnp.sin"
+    )
+    found = plan({"main.py": text})
+    assert layouts(found)[0] == ["replicated", "split"]
+    assert "x.reshape(jax.device_count(), -1, *x.shape[1:])" in found.files[0].after
+    assert ")[2, 1]" in found.files[0].after
+    before, after = both("batch", {"main.py": text}, found)
+    assert (before["error"], after["error"]) == ("", "")
+    assert before["result"] == after["result"]
+
+
+def test_a_sum_over_the_devices_is_likely_to_round_as_it_did() -> None:
+    use = 'RESULT.append(float(state.params["w"].T.sum()))'
+    text = PROGRAM.replace("USE", use).replace("jnp.ones(3)", "jnp.sin(jnp.arange(3.0)) * 1e4")
+    found = plan({"main.py": text})
+    assert 'stack(state.params["w"]).T.sum()' in found.files[0].after
+    assert layouts(plan({"main.py": text}, "auto"))[0][0] == "stacked"
+    before, after = both("summed", {"main.py": text}, found)
+    assert (before["error"], after["error"]) == ("", "")
+    assert before["result"] == after["result"]

@@ -294,7 +294,7 @@ def _tree_attribute(it: Interpreter, owner: Ref, name: str, node: ast.Attribute,
     if name in ARRAY_ATTRIBUTES or class_index.is_property(it, name):
         read = Stacked.READ_ON_HOST.reason(f"has .{name} read")
         seen = name in OF_NUMBERS or (name in OF_SHAPE and it.trust.likely)  # a donated array has its shape still
-        read_only_copies.keep_read(it, [(owner, node.value if seen else None)], read, node, frame, exact=True)
+        read_only_copies.keep_read(it, [(owner, node.value if seen else None)], read, node, frame)
         return PLAIN
     shape = entry_of(owner.shape, name)
     return owner.part(shape, group=owner.group if owner.is_array else owner.group.field(name))

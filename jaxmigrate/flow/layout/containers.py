@@ -79,7 +79,7 @@ def call_method(it: Interpreter, owner: Abstract, name: str, given: Given, node:
     place = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
     if name in CHANGING | OF_BUFFERS or trusting.KEEPING.match(name) or any(map(is_tracked, given.everything())):
         place = None
-    read_only_copies.keep_read(it, [(owner, place)], read, node, frame, exact=name in ("copy", "item", "tolist"))
+    read_only_copies.keep_read(it, [(owner, place)], read, node, frame, exact=name in ("item", "tolist"))
     it.block_all(given.everything(), read, node, frame.module)
     return PLAIN
 

@@ -294,7 +294,7 @@ def _compare(it: Interpreter, node: ast.Compare, frame: Frame) -> Abstract:
     contained = all(isinstance(op, ast.In | ast.NotIn) for op in node.ops) and not is_tracked(values[0])
     if not (identity or nothing or contained):
         read = [(value, one) for value, one in zip(values, operands, strict=True) if not isinstance(value, Func | Obj)]
-        read_only_copies.keep_read(it, read, Stacked.READ_ON_HOST.reason("is compared"), node, frame)
+        read_only_copies.keep_read(it, read, Stacked.READ_ON_HOST.reason("is compared"), node, frame, exact=True)
     return PLAIN
 
 

@@ -101,7 +101,7 @@ def item(it: Interpreter, owner: Ref, node: ast.Subscript, key: object, frame: F
         record(it, "inner", node, node.value, owner.group, "", frame)
         return owner.part(leaf=True)
     read = Stacked.READ_ON_HOST.reason("is indexed along its device axis")
-    read_only_copies.keep_read(it, [(owner, node.value)], read, node, frame, exact=True)
+    read_only_copies.keep_read(it, [(owner, node.value)], read, node, frame, exact=isinstance(key, int | tuple))
     return PLAIN
 
 

@@ -58,7 +58,7 @@ def element(it: Interpreter, value: Abstract, node: ast.AST, frame: Frame, place
                 return found
     if isinstance(value, Ref | Obj | Func):
         read = Stacked.READ_ON_HOST.reason("is iterated over")
-        read_only_copies.keep_read(it, [(value, place)], read, node, frame)
+        read_only_copies.keep_read(it, [(value, place)], read, node, frame, exact=True)
     return PLAIN
 
 

@@ -16,7 +16,7 @@ from jaxmigrate.flow.layout.causes import Reason, Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.kinds import OF_ARRAY, Kind
 from jaxmigrate.flow.layout.model import Frame, Loan, Op, Reading
-from jaxmigrate.flow.layout.values import Abstract, Blocker, Group, Nothing, Obj, Ref
+from jaxmigrate.flow.layout.values import Abstract, Blocker, Group, Nothing, Numpys, Obj, Ref
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.syntax import is_repeatable
 from jaxmigrate.program.trust import Assumption
@@ -52,21 +52,28 @@ def looked_at(
 ) -> Abstract:
     """The value of an expression as code gets it that looks at its device axis, where it does not say how.
 
-    Of a container nobody knows whether what is read of it is changed later, so that it is likely only. What is `exact`
-    is the same wherever the array lies: a sum over the devices is not.
+    Of a container nobody knows whether what is read of it is changed later, so that it is likely only; what is read of
+    NumPy's arrays may be, and may need more than 32 bits. What is `exact` is the same wherever the array lies; all else
+    is likely only, as a sum over the devices rounds otherwise on one of them.
     """
     if not isinstance(place, ast.expr):
         return value
     note(it, place, value)
-    if not isinstance(value, Ref) or it.lending.several or not (value.is_array or it.trust.likely):
+    if not isinstance(value, Ref) or value.numpys is not Numpys.NO or it.lending.several:
+        return value
+    if not ((value.is_array and exact) or it.trust.likely):
         return value
     lent = lend(it, value, place, frame)
     if lent is value:
         return value
-    it.lending.looked[place] = it.lending.looked.get(place, exact) and value.is_array
+    is_short = exact and isinstance(frame.module.table.parents.get(place), ast.Subscript | ast.Attribute)
+    it.lending.looked[place] = it.lending.looked.get(place, is_short) and value.is_array
     if not value.is_array:
         text = ast.unparse(place)
         says = f"what is read of `{text}` does not change it"
+        it.lean([value], Assumption("likely", "readers", "", says, frame.module, place))
+    elif not exact:
+        says = f"what is computed of `{ast.unparse(place)}` is rounded alike wherever it lies"
         it.lean([value], Assumption("likely", "readers", "", says, frame.module, place))
     return lent
 

@@ -71,7 +71,7 @@ class Lending:
 
     loans: dict[ast.expr, Loan] = field(default_factory=dict)
     unlent: set[ast.expr] = field(default_factory=set)
-    looked: dict[ast.expr, bool] = field(default_factory=dict)  # read where they stand; arrays, and exactly, or not
+    looked: dict[ast.expr, bool] = field(default_factory=dict)  # read where they stand; in short or not
     several: bool = False  # processes, each of which would have a part only, or meshes
     read_later: set[ast.expr] = field(default_factory=set)
     of_trees: set[ast.expr] = field(default_factory=set)  # fields of what may be a tree itself
