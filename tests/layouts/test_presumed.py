@@ -168,6 +168,59 @@ def test_the_function_that_makes_an_array_says_what_becomes_of_it(put: str, layo
     assert before["result"] == after["result"]
 
 
+OF_FIELDS = """\
+import typing
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import source
+
+
+class State(typing.NamedTuple):
+    params: typing.Any
+    FIELD: typing.Any
+
+
+def update(stateNOTE):
+    noise = jax.random.normal(jax.random.PRNGKey(0)) if READS else 1.0
+    return jax.lax.pmean((state.params * noise).sum(), "d")
+
+
+def evaluate(stateNOTE):
+    return np.asarray(jax.pmap(update, axis_name="d")(state))[0].tolist()
+
+
+RESULT = [evaluate(state) for state in source.MAKERS["states"](State)]
+"""
+STATES = """
+
+def make_states(cls):
+    yield cls(make_params(), np.arange(8, dtype=np.float32).reshape(8, 1))
+
+
+MAKERS["states"] = make_states
+"""
+
+
+@pytest.mark.parametrize(
+    ("field", "note", "reads", "layout"),
+    [
+        ("buffer_state", ": State", "False", "stacked"),
+        ("key", "", "state.key is None", "stacked"),
+        ("opt_state", ": State", "state.opt_state is None", "replicated"),
+        ("batch_stats", ": State", "False", "replicated"),
+    ],
+)
+def test_a_state_with_a_key_or_buffer_of_each_device_is_not_presumed_equal(
+    field: str, note: str, reads: str, layout: str
+) -> None:
+    text = OF_FIELDS.replace("FIELD", field).replace("NOTE", note).replace("READS", reads)
+    found = plan({"main.py": text, "source.py": SOURCE + STATES})
+    assert [one.layout for one in found.sites[0].arguments] == [layout]
+
+
 def test_a_batch_without_a_second_axis_raises_rather_than_gives_another_number() -> None:
     source = SOURCE.replace('rng.normal(size=(8, 2)).astype("f4")', 'rng.normal(size=(8,)).astype("f4")')
     assert source != SOURCE

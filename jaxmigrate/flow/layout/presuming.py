@@ -27,7 +27,7 @@ from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.observed import Making, Observed, Site, Spot
 from jaxmigrate.program.once import once
-from jaxmigrate.program.scopes import Binding
+from jaxmigrate.program.scopes import Binding, all_parameters
 from jaxmigrate.program.syntax import said_name
 from jaxmigrate.program.values import Class, External, Function, Member, Unknown
 
@@ -45,6 +45,7 @@ STATE = re.compile(
 OWN = re.compile(
     r"(?:^|_)(?:envs?|keys?|prng|rngs?|seeds?|timesteps?|buffers?|carry|carries|stats|statistics)(?:_|\d*$)"
 )
+OWN_FIELD = re.compile(r"(?:^|_)(?:envs?|keys?|prng|rngs?|seeds?|timesteps?|buffers?|carry|carries)(?:_|\d*$)")
 REPLICATED = re.compile(r"(?:^|_)(?:bcast|broadcast(?:ed)?|repl|replicated?)(?:_|\d*$)")
 SHARDED = re.compile(r"(?:^|_)(?:sharded|shards?)(?:_|\d*$)")
 PUTS = re.compile(r"(?:^|_)(?:bcast|broadcast|replicate|shard)(?:_|\d*$)")  # the same of a function
@@ -91,13 +92,35 @@ def presumed(it: Interpreter, found: Layouts, *, flowing: bool = False) -> Obser
                 continue
             if way == "split" and (unmade or flows) and not _is_row(it, place, call.module):
                 given[site_of(call.site, it.sites[call.site].module), index] = Making("split", 0)
-            elif way == "replicate":
+            elif way == "replicate" and not _holds_own(it, call, index, place):
                 spots = [spot for spot in makers(it, place, call.module, DEEPEST) if spot not in _computed(it)]
                 made |= {spot: Making("replicate", 0) for spot in spots}
                 known = it.trust.presumed.made.keys() >= {*spots}  # what makes it is not all, then
                 if unmade and known and _is_unseen(it, call.site, index):
                     given[site_of(call.site, it.sites[call.site].module), index] = Making("replicate", 0)
     return Observed(made, given)
+
+
+def _holds_own(it: Interpreter, call: SiteCall, index: int, place: ast.expr) -> bool:
+    """Whether a state has fields that are each device's own by their names: its class says, or what is mapped reads."""
+    function = mapped_bodies.mapped_function(it, call.site)
+    names = mapped_bodies.parameters(it, call.site, function, len(call.arguments)) if function is not None else {}
+    fields: set[str] = set()
+    notes: list[tuple[ast.expr | None, Module]] = []
+    if function is not None and index in names:
+        name = names[index]
+        fields |= {
+            node.attr
+            for node in ast.walk(function.node)
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name
+        }
+        notes += [(one.annotation, function.module) for one in all_parameters(function.node.args) if one.arg == name]
+    bound = it.resolver.bindings_at(place, call.module) if isinstance(place, ast.Name) else []
+    notes += [(one.node.annotation, call.module) for one in bound if isinstance(one.node, ast.arg)]
+    for note, module in notes:
+        value = it.resolver.value(note, module) if isinstance(note, ast.Name | ast.Attribute) else None
+        fields |= set(it.resolver.declared_fields(value)) if isinstance(value, Class) else set()
+    return any(OWN_FIELD.search(field.lower()) for field in fields)
 
 
 def _homes(it: Interpreter, call: SiteCall) -> set[Module]:
