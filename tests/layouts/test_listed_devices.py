@@ -88,3 +88,24 @@ def test_a_list_of_all_devices_is_no_choice() -> None:
     made = plan(files, "auto")
     assert layouts(made) == GLOBAL
     assert "def get_mesh():" in made.files[0].after
+
+
+BESIDE = """
+devices = jax.devices()[:4]
+train = jax.pmap(step, axis_name="i", devices=devices)
+w = jax_utils.replicate(jnp.ones(3), devices)
+w, loss = train(w, BATCH.reshape((len(devices), -1, 3)))
+
+
+def evaluate(batches):
+    mean = jax.pmap(lambda x: jax.lax.psum(x.mean(0), "i"), axis_name="i")
+    return [mean(batch)[0] for batch in batches]
+
+
+RESULT = evaluate(BATCH.reshape((jax.device_count(), -1, 3)) + i for i in range(2))
+"""
+
+
+def test_a_map_beside_those_that_are_given_devices_is_presumed_to_be_over_none_of_these() -> None:
+    found = plan({"main.py": TRAIN + BESIDE})
+    assert [one.layout for one in found.sites[1].arguments] == ["stacked"]

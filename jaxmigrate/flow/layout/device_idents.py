@@ -10,6 +10,7 @@ import ast
 from collections.abc import Hashable, Iterable, Iterator
 
 from jaxmigrate.flow.layout import device_lists
+from jaxmigrate.flow.layout.evaluated_once import is_run_once
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.library import named
@@ -17,6 +18,7 @@ from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Binding, Scope
+from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Application, External, Function, Parameter
 
 DEEPEST = 6  # `devices = chosen`, a parameter of a parameter
@@ -26,7 +28,37 @@ DEVICES = named("devices")
 OF_JAX = DEVICES | named("counts", "process-index")
 CACHES = named("cache")
 RANGE = "builtins.range"
+CHANGING = frozenset(  # methods that may change an object, and functions that change the first that they are given
+    {
+        "add",
+        "append",
+        "appendleft",
+        "clear",
+        "copyto",
+        "difference_update",
+        "discard",
+        "extend",
+        "fill",
+        "heapify",
+        "heappop",
+    }
+    | {
+        "heappush",
+        "insert",
+        "intersection_update",
+        "merge_from_file",
+        "merge_from_list",
+        "parse_args",
+        "pop",
+        "popitem",
+    }
+    | {"popleft", "put", "remove", "reverse", "rotate", "setdefault", "shuffle", "sort", "update", "update_from"}
+)
 GIVEN_ONCE = frozenset({f"builtins.{name}" for name in ("filter", "iter", "map", "reversed", "zip")})
+STEADY = ("builtin", "constant", "devices", "external", "first", "some")  # what nothing changes
+PLAIN = (
+    ast.BinOp | ast.UnaryOp | ast.operator | ast.unaryop | ast.Constant | ast.Name | ast.Attribute | ast.expr_context
+)
 LOOPS = ast.For | ast.AsyncFor | ast.While | ast.comprehension
 
 Ident = tuple[Hashable, ...]  # what two expressions of one list have in common
@@ -40,6 +72,7 @@ class Lists:
         self._of: dict[ast.expr, Ident | None] = {}
         self._bound: dict[tuple[int, str], Ident | None] = {}
         self.homes: dict[Ident, tuple[ast.AST, Module]] = {}  # where what only a run tells is evaluated
+        self.unsure: set[Ident] = set()  # what is read of an object that something may change in between
 
     def ident(self, node: ast.expr, module: Module, depth: int = DEEPEST) -> Ident | None:
         """What identifies the value of an expression; None where two readings of it may differ."""
@@ -168,6 +201,9 @@ class Lists:
         own = self._at(("name", module.path, id(holder), name), holder.node, module)
         if not isinstance(holder.node, ast.FunctionDef | ast.AsyncFunctionDef):
             return own
+        is_method = isinstance(module.table.parents.get(holder.node), ast.ClassDef)
+        if is_method and changes_of(self.resolver).by_getattr:
+            return own  # which a call that nobody sees may give
         written = callers_of(self.resolver).written(Parameter(module, holder.node, name)) or ()
         found = {self.ident(one, where, depth - 1) for one, where in written}
         known = next(iter(found)) if len(found) == 1 else None
@@ -206,7 +242,12 @@ class Lists:
         if external:
             return ("external", external)
         owner = self.ident(node.value, module, depth - 1)
-        return ("read", owner, node.attr) if owner is not None else None
+        if owner is None:
+            return None
+        read = ("read", owner, node.attr)
+        if changes_of(self.resolver).may_change(node.value):
+            self.unsure.add(read)
+        return read
 
     def stored(self, node: ast.Attribute, module: Module) -> tuple[ast.Assign, Module] | None:
         """The one statement that gives `self.devices` its value, where nothing else stores anything under that name."""
@@ -235,8 +276,18 @@ class Lists:
             given = [self.ident(one, module, depth - 1) for one in (*node.args, *(k.value for k in node.keywords))]
             if len(returned) == 1 and returned[0] is not None and None not in given:
                 known = self.ident(returned[0], value.module, depth - 1)
+                if known is not None and self._is_new_each_time(known, value, node, module):
+                    return self._at(("once", module.path, node.lineno, node.col_offset), node, module)
                 return ("given", known, *given) if known is not None and given else known
         return self._at(("once", module.path, node.lineno, node.col_offset), node, module)  # what one evaluation gives
+
+    def _is_new_each_time(self, known: Ident, function: Function, call: ast.Call, module: Module) -> bool:
+        """Whether a function that is called more than once may give something else each time."""
+        kept = not isinstance(self.resolver.value(call.func, module), Function)  # by a cache
+        inside = {id(one) for one in ast.walk(function.node)}
+        homes = (self.homes.get(one) for one in parts_of(known))
+        made = any(home is not None and id(home[0]) in inside and home[0] is not function.node for home in homes)
+        return made and not kept and not is_run_once(function.node, function.module, self.resolver)
 
     def _plain(self, func: ast.expr, module: Module) -> Function | None:
         """The function that a call runs as it stands, or of which it gets what is kept."""
@@ -252,6 +303,7 @@ class Lists:
     def _of_parts(self, node: ast.expr, module: Module, depth: int) -> Ident | None:
         """The text of an expression with what its names stand for."""
         own = {n.id for one in ast.walk(node) if isinstance(one, ast.comprehension) for n in _names(one.target)}
+        own |= {one.arg for one in ast.walk(node) if isinstance(one, ast.arg)}
         known = dict[str, Ident | None]()
         for one in _outermost(node):
             match one:
@@ -266,7 +318,51 @@ class Lists:
                         return self._at(("once", module.path, node.lineno, node.col_offset), node, module)
         if None in known.values():
             return None
-        return ("said", ast.dump(node), tuple(sorted(known.items(), key=lambda item: item[0])))
+        said = ("said", ast.dump(node), tuple(sorted(known.items(), key=lambda item: item[0])))
+        opaque = any(one is not None and not self._is_steady(one) for one in known.values())
+        if opaque and not all(isinstance(one, PLAIN) for one in ast.walk(node)):
+            self.unsure.add(said)  # of an object that may change, as `len(pool)` and `args["n"]`
+        return said
+
+    def _is_steady(self, ident: Ident) -> bool:
+        """Whether what is identified is nothing that changes in place, as a dictionary does."""
+        if ident[0] == "said":
+            return ident not in self.unsure and not str(ident[1]).startswith(("Dict", "List(", "Set"))
+        return ident[0] in STEADY
+
+
+def parts_of(ident: object) -> Iterator[Ident]:
+    """An ident and those that it is made of."""
+    if isinstance(ident, tuple):
+        yield ident
+        for one in ident:
+            yield from parts_of(one)
+
+
+class Changes:
+    """What may change the attributes of objects of a program, and call its methods, by the names that these have."""
+
+    def __init__(self, resolver: Resolver) -> None:
+        texts = [module.text for module in resolver.project.program]
+        self.by_getattr = any("getattr(" in text for text in texts)
+        self.by_name = any(word in text for text in texts for word in ("setattr(", "vars(", "__dict__"))
+        self.owners: set[str] = set()  # of `config.update(...)`
+        for module in resolver.project.program:
+            for call in module.table.calls:
+                if last_name(call.func) in CHANGING:
+                    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+                    held = [call.func.value] if isinstance(call.func, ast.Attribute) else []
+                    self.owners |= {last_name(one) for one in (*held, *given)}
+
+    def may_change(self, owner: ast.expr) -> bool:
+        """Whether something may give an attribute of an object another value."""
+        return self.by_name or last_name(owner) in self.owners
+
+
+@once
+def changes_of(resolver: Resolver) -> Changes:
+    """The changes of a program, for all who ask the same resolver."""
+    return Changes(resolver)
 
 
 @once

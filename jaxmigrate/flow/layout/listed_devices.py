@@ -12,7 +12,16 @@ from functools import cached_property
 from typing import NamedTuple
 
 from jaxmigrate.flow.layout import put_over
-from jaxmigrate.flow.layout.device_idents import Ident, Lists, class_of, lists_of, receiver, settled, stores_of
+from jaxmigrate.flow.layout.device_idents import (
+    Ident,
+    Lists,
+    class_of,
+    lists_of,
+    parts_of,
+    receiver,
+    settled,
+    stores_of,
+)
 from jaxmigrate.flow.layout.evaluated_once import is_run_once
 from jaxmigrate.flow.layout.given_devices import GivenDevices
 from jaxmigrate.program.callers import callers_of
@@ -44,11 +53,15 @@ class Place(NamedTuple):
 
 
 class ListedDevices:
-    """The lists that the maps of a program are given, each of them when it runs; `given` is an expression of one."""
+    """The lists that the maps of a program are given, each of them when it runs; `given` is an expression of one.
+
+    Where no map is given any, they are those that arrays are put on: not `of_maps`.
+    """
 
     size = None
 
-    def __init__(self, given: Mapping[Ident, tuple[ast.expr, Module]], resolver: Resolver) -> None:
+    def __init__(self, given: Mapping[Ident, tuple[ast.expr, Module]], resolver: Resolver, *, of_maps: bool) -> None:
+        self.of_maps = of_maps
         self.idents = frozenset(given)
         self.given, self.module = next(iter(given.values()))
         self.resolver = resolver
@@ -57,7 +70,12 @@ class ListedDevices:
     @cached_property
     def is_certain(self) -> bool:
         """Whether each is a list for certain, and one for the whole run, so that its arrays meet no other."""
-        return all(_is_list_for_certain(one) and self._is_made_once(one) for one in self.idents)
+        return all(_is_list_for_certain(one) and self._is_made_once(one) for one in self.idents) and not self.is_unsure
+
+    @cached_property
+    def is_unsure(self) -> bool:
+        """Whether something may change what a list is made of between two readings of it."""
+        return any(one in self.lists.unsure for ident in self.idents for one in parts_of(ident))
 
     def _is_made_once(self, ident: object) -> bool:
         home = self.lists.homes.get(ident) if isinstance(ident, tuple) else None
@@ -73,6 +91,7 @@ class ListedDevices:
     def assumption(self) -> Assumption:
         """What a reader takes for granted of other lists."""
         says = f"arrays on the devices in `{ast.unparse(self.given)}` are passed to maps over the same ones alone"
+        says += ", and nothing changes the settings that it is made by" * self.is_unsure
         return Assumption("likely", "splits", "", says, self.module, self.given)
 
     def text(self, jax: str) -> str:
@@ -209,14 +228,15 @@ def given(sites: Iterable[MappedSite], resolver: Resolver) -> ListedDevices | No
         if ident is None or node is None:
             return None
         found.setdefault(ident, (node, site.module))
-    for node, module in _put_on(resolver) if not found else ():
+    of_maps = bool(found)
+    for node, module in _put_on(resolver) if not of_maps else ():
         ident = _list(node, module, lists)
         if ident is not None:
             found.setdefault(ident, (node, module))
     every = GivenDevices(resolver, lambda *_: False)
     if all(every.are_all(*one) for one in found.values()):
         return None  # which all arrays lie on without being told
-    return ListedDevices(found, resolver)
+    return ListedDevices(found, resolver, of_maps=of_maps)
 
 
 def _stands_before(first: ast.AST, node: ast.AST, module: Module, *, later: bool = False) -> bool:

@@ -14,6 +14,7 @@ from jaxmigrate.flow.layout.values import Blocker, Group
 
 UNLISTED = Stacked.MAP_STAYS.reason("is made where no list of the devices is in sight")
 ON_TWO = Stacked.MAP_STAYS.reason("is passed to maps over other devices than it is put on")
+OF_OTHERS = Stacked.READ_ON_HOST.reason("has its size read, while other lists of devices may be made in its place")
 TOLD = ("averaged", "checkpoint", "replicate", "rows", "size", "split")  # what is written with the mesh, or its size
 
 
@@ -26,7 +27,9 @@ def kept_off(
         if op.kind not in TOLD:
             continue
         ident = lists.of(op.node, op.module)
-        if ident is None or not _can_be_said(op, lists, ident):
+        if op.kind == "size" and not lists.is_certain:
+            yield op.group, Blocker(OF_OTHERS, op.module, op.node)
+        elif ident is None or not _can_be_said(op, lists, ident):
             yield op.group, Blocker(UNLISTED, op.module, op.node)
         else:
             used.setdefault(op.group.find(), set()).add(ident)

@@ -16,6 +16,7 @@ from jaxmigrate.flow.layout import classes, mapped_bodies, objects, own_draws, p
 from jaxmigrate.flow.layout.choices import Layouts, SiteChoice
 from jaxmigrate.flow.layout.counts import may_be_given_fewer
 from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.listed_devices import ListedDevices
 from jaxmigrate.flow.layout.model import Place, SiteCall
 from jaxmigrate.flow.layout.observing import site_of, spot_of
 from jaxmigrate.flow.layout.one_row import has_one_row
@@ -70,7 +71,7 @@ def presumed(it: Interpreter, found: Layouts, *, flowing: bool = False) -> Obser
     given: dict[tuple[Site, int], Making] = {}
     made: dict[Spot, Making] = {}
     for call in it.maps.calls.values():
-        if it.idioms.some is None and any(may_be_given_fewer(m, it.resolver) for m in _homes(it, call)):
+        if _may_be_over_others(it, call):
             continue
         choice = found.sites[call.site]
         axes = facts.in_axes(call.site) or ()
@@ -121,6 +122,13 @@ def _holds_own(it: Interpreter, call: SiteCall, index: int, place: ast.expr) -> 
         value = it.resolver.value(note, module) if isinstance(note, ast.Name | ast.Attribute) else None
         fields |= set(it.resolver.declared_fields(value)) if isinstance(value, Class) else set()
     return any(OWN_FIELD.search(field.lower()) for field in fields)
+
+
+def _may_be_over_others(it: Interpreter, call: SiteCall) -> bool:
+    """Whether a map may be over other devices than those that arrays are presumed to lie on."""
+    if isinstance(it.idioms.some, ListedDevices):
+        return it.idioms.some.of_maps and it.idioms.some.given_to(it.sites[call.site]) is None
+    return it.idioms.some is None and any(may_be_given_fewer(m, it.resolver) for m in _homes(it, call))
 
 
 def _homes(it: Interpreter, call: SiteCall) -> set[Module]:
