@@ -32,6 +32,7 @@ OF_PROCESS = re.compile(
 )
 OF_ALL = re.compile(r"(^|_)(global|world|effective)_(\w+_)?(batch|bs|bsz)|batch\w*_(global|world)")
 DEVICES = re.compile(r"(^|_)(devices?|n_dev|num_dev)(_count|s)?$|device_count$|num_(\w+_)?devices$|n_(\w+_)?devices$")
+INDEX = re.compile(r"(process_index|host_id)\(\)")
 WORLD = re.compile(r"(^|_)(global|world|total|all)(_|$)")
 OWN = re.compile(r"(^|_)(local|per_host|per_process|host|process)(_|$)")
 
@@ -57,8 +58,20 @@ def mistaken_units(facts: Facts) -> Iterator[Miscounted]:
             continue
         if is_of_several(module, facts.resolver):
             for name, value in _named(module):
+                if _is_of_one_process(value, module):
+                    continue
                 yield from _counts(name, value, module, facts)
                 yield from _products(name, value, module, facts)
+
+
+def _is_of_one_process(node: ast.expr, module: Module) -> bool:
+    """Whether other processes have left the function above: `if jax.process_index() != 0: return`."""
+    function = module.table.function_of(node)
+    above = [one for one in function.body if one.lineno < node.lineno] if isinstance(function, ast.FunctionDef) else []
+    return any(
+        isinstance(one, ast.If) and isinstance(one.body[-1], ast.Return) and INDEX.search(ast.unparse(one.test))
+        for one in above
+    )
 
 
 def _named(module: Module) -> Iterator[tuple[str, ast.expr]]:
