@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
 from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.scopes import Binding, Scope, positional_names
+from jaxmigrate.program.scopes import Binding, positional_names
 from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Application, External, Function
 
@@ -74,7 +74,7 @@ class Unchanging:
         if holder is None:
             return True  # a builtin
         bindings = holder.bindings[node.id]
-        if any(node.id in one.outer_names for one in _below(holder)):
+        if any(node.id in one.outer_names for one in (holder, *holder.below())):
             return False  # `nonlocal` or `global`
         inside = [one for one in bindings if self._is_inside(one.node)]
         if inside and node.id in self.carried and holder.node is self.within:
@@ -118,12 +118,6 @@ class Unchanging:
         while current is not None and current is not self.within:
             current = self.module.table.parents.get(current)
         return current is not None
-
-
-def _below(scope: Scope) -> Iterator[Scope]:
-    yield scope
-    for one in scope.children:
-        yield from _below(one)
 
 
 def _is_stored(node: ast.AST, attribute: str) -> bool:

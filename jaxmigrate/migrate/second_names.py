@@ -110,15 +110,7 @@ def _reads(statement: ast.Assign, target: ast.expr, value: ast.expr, module: Mod
 
 def _is_own(name: str, scope: Scope) -> bool:
     """Whether a name is one of a function, and of no function within it by `nonlocal`."""
-    if name not in scope.bindings or name in scope.outer_names:
-        return False
-    waiting = [*scope.children]
-    while waiting:
-        inner = waiting.pop()
-        if name in inner.outer_names:
-            return False
-        waiting += inner.children
-    return True
+    return name in scope.bindings and not any(name in one.outer_names for one in (scope, *scope.below()))
 
 
 def _asks_for_names(scope: Scope, name: str) -> bool:

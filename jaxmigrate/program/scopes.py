@@ -71,6 +71,12 @@ class Scope:
             scope = scope.parent
         return scope
 
+    def below(self) -> Iterator[Scope]:
+        """All scopes within this one."""
+        for one in self.children:
+            yield one
+            yield from one.below()
+
 
 @record(eq=False)
 class Attribute:

@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterable, Iterator
 
 from jaxmigrate.flow.layout import device_lists
 from jaxmigrate.flow.layout.evaluated_once import is_run_once
+from jaxmigrate.flow.layout.object_changes import changes_of
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.library import named
@@ -18,7 +19,6 @@ from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Binding, Scope
-from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Application, External, Function, Parameter
 
 DEEPEST = 6  # `devices = chosen`, a parameter of a parameter
@@ -28,38 +28,11 @@ DEVICES = named("devices")
 OF_JAX = DEVICES | named("counts", "process-index")
 CACHES = named("cache")
 RANGE = "builtins.range"
-CHANGING = frozenset(  # methods that may change an object, and functions that change the first that they are given
-    {
-        "add",
-        "append",
-        "appendleft",
-        "clear",
-        "copyto",
-        "difference_update",
-        "discard",
-        "extend",
-        "fill",
-        "heapify",
-        "heappop",
-    }
-    | {
-        "heappush",
-        "insert",
-        "intersection_update",
-        "merge_from_file",
-        "merge_from_list",
-        "parse_args",
-        "pop",
-        "popitem",
-    }
-    | {"popleft", "put", "remove", "reverse", "rotate", "setdefault", "shuffle", "sort", "update", "update_from"}
-)
 GIVEN_ONCE = frozenset({f"builtins.{name}" for name in ("filter", "iter", "map", "reversed", "zip")})
 STEADY = ("builtin", "constant", "devices", "external", "first", "some")  # what nothing changes
 PLAIN = (
     ast.BinOp | ast.UnaryOp | ast.operator | ast.unaryop | ast.Constant | ast.Name | ast.Attribute | ast.expr_context
 )
-LOOPS = ast.For | ast.AsyncFor | ast.While | ast.comprehension
 
 Ident = tuple[Hashable, ...]  # what two expressions of one list have in common
 
@@ -153,6 +126,10 @@ class Lists:
         self.homes[ident] = (node, module)
         return ident
 
+    def _once(self, node: ast.expr, module: Module) -> Ident:
+        """What one evaluation of an expression gives."""
+        return self._at(("once", module.path, node.lineno, node.col_offset), node, module)
+
     def _with(self, kind: tuple[str], held: ast.expr, how: ast.expr, module: Module, depth: int) -> Ident | None:
         """Some of a list: as many as a number, or those at some places."""
         parts = [self.ident(one, module, depth - 1) for one in (held, how)]
@@ -176,7 +153,7 @@ class Lists:
         bindings = holder.bindings.get(name, [])
         if not bindings or holder.kind == "class" or self.resolver.attributes.of_variable(bindings, name, module):
             return None
-        if device_lists.may_change(name, self.resolver) or _is_declared(name, holder):
+        if device_lists.may_change(name, self.resolver) or any(name in one.outer_names for one in holder.below()):
             return None
         own = self._at(("name", module.path, id(holder), name), holder.node, module)
         if len(bindings) > 1:
@@ -277,9 +254,9 @@ class Lists:
             if len(returned) == 1 and returned[0] is not None and None not in given:
                 known = self.ident(returned[0], value.module, depth - 1)
                 if known is not None and self._is_new_each_time(known, value, node, module):
-                    return self._at(("once", module.path, node.lineno, node.col_offset), node, module)
+                    return self._once(node, module)
                 return ("given", known, *given) if known is not None and given else known
-        return self._at(("once", module.path, node.lineno, node.col_offset), node, module)  # what one evaluation gives
+        return self._once(node, module)
 
     def _is_new_each_time(self, known: Ident, function: Function, call: ast.Call, module: Module) -> bool:
         """Whether a function that is called more than once may give something else each time."""
@@ -315,7 +292,7 @@ class Lists:
                 case ast.Call(func=func) if one is not node:
                     pure = self._external(func, module) in OF_JAX | PURE | GIVEN_ONCE
                     if not pure:
-                        return self._at(("once", module.path, node.lineno, node.col_offset), node, module)
+                        return self._once(node, module)
         if None in known.values():
             return None
         said = ("said", ast.dump(node), tuple(sorted(known.items(), key=lambda item: item[0])))
@@ -337,32 +314,6 @@ def parts_of(ident: object) -> Iterator[Ident]:
         yield ident
         for one in ident:
             yield from parts_of(one)
-
-
-class Changes:
-    """What may change the attributes of objects of a program, and call its methods, by the names that these have."""
-
-    def __init__(self, resolver: Resolver) -> None:
-        texts = [module.text for module in resolver.project.program]
-        self.by_getattr = any("getattr(" in text for text in texts)
-        self.by_name = any(word in text for text in texts for word in ("setattr(", "vars(", "__dict__"))
-        self.owners: set[str] = set()  # of `config.update(...)`
-        for module in resolver.project.program:
-            for call in module.table.calls:
-                if last_name(call.func) in CHANGING:
-                    given = [*call.args, *(keyword.value for keyword in call.keywords)]
-                    held = [call.func.value] if isinstance(call.func, ast.Attribute) else []
-                    self.owners |= {last_name(one) for one in (*held, *given)}
-
-    def may_change(self, owner: ast.expr) -> bool:
-        """Whether something may give an attribute of an object another value."""
-        return self.by_name or last_name(owner) in self.owners
-
-
-@once
-def changes_of(resolver: Resolver) -> Changes:
-    """The changes of a program, for all who ask the same resolver."""
-    return Changes(resolver)
 
 
 @once
@@ -421,17 +372,6 @@ def _above(node: ast.stmt, module: Module) -> Iterator[ast.stmt]:
 def _is_test(node: ast.expr, tops: Iterable[ast.stmt]) -> bool:
     """Whether a name is read where a statement asks whether it gives it another value: `if devices is None:`."""
     return any(isinstance(top, ast.If) and node in ast.walk(top.test) for top in tops)
-
-
-def _is_declared(name: str, holder: Scope) -> bool:
-    """Whether an inner function gives a name another value: `global devices`."""
-    pending = [*holder.children]
-    while pending:
-        scope = pending.pop()
-        if name in scope.outer_names:
-            return True
-        pending += scope.children
-    return False
 
 
 def _unpacked(binding: Binding) -> ast.expr | None:

@@ -50,7 +50,7 @@ def lend(it: Interpreter, value: Abstract, place: ast.expr | None, frame: Frame)
 def looked_at(
     it: Interpreter, value: Abstract, place: ast.AST | None, frame: Frame, *, exact: bool = False
 ) -> Abstract:
-    """The value of an expression as code gets it that looks at its device axis, where it does not say how.
+    """The value of an expression whose device axis code reads; it may be a stacked copy.
 
     Of a container nobody knows whether what is read of it is changed later, so that it is likely only; what is read of
     NumPy's arrays may be, and may need more than 32 bits. What is `exact` is the same wherever the array lies; all else
