@@ -32,7 +32,7 @@ OF_PROCESS = re.compile(
 )
 OF_ALL = re.compile(r"(^|_)(global|world|effective)_(\w+_)?(batch|bs|bsz)|batch\w*_(global|world)")
 DEVICES = re.compile(r"(^|_)(devices?|n_dev|num_dev)(_count|s)?$|device_count$|num_(\w+_)?devices$|n_(\w+_)?devices$")
-INDEX = re.compile(r"(process_index|host_id)\(\)")
+OTHERS = re.compile(r"(process_index|host_id)\(\) (!=|>) 0$")  # tests for all processes but the first
 WORLD = re.compile(r"(^|_)(global|world|total|all)(_|$)")
 OWN = re.compile(r"(^|_)(local|per_host|per_process|host|process)(_|$)")
 
@@ -69,7 +69,7 @@ def _is_of_one_process(node: ast.expr, module: Module) -> bool:
     function = module.table.function_of(node)
     above = [one for one in function.body if one.lineno < node.lineno] if isinstance(function, ast.FunctionDef) else []
     return any(
-        isinstance(one, ast.If) and isinstance(one.body[-1], ast.Return) and INDEX.search(ast.unparse(one.test))
+        isinstance(one, ast.If) and isinstance(one.body[-1], ast.Return) and OTHERS.search(ast.unparse(one.test))
         for one in above
     )
 
