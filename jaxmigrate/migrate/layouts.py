@@ -42,7 +42,8 @@ class Chosen:
     """The layouts of a project and the facts that their text depends on.
 
     `more` are modules without a site that change as well, `axis` is that of maps that do not name theirs. `alone`: the
-    program is taken for one process, though it counts its local devices.
+    program is taken for one process, though it counts its local devices. `apart`: each of several processes is taken
+    for one, as all of its maps are over devices of its own.
     """
 
     layouts: Layouts
@@ -50,6 +51,7 @@ class Chosen:
     more: tuple[Module, ...]
     axis: str = ""
     alone: bool = False
+    apart: bool = False
 
     def covers(self, decision: Decision) -> bool:
         """Whether all sites of a reference are rewritten with global arrays, so that it needs no helper."""
@@ -135,7 +137,8 @@ def choose(mapped: Mapped, resolver: Resolver, trust: Trust, unwritten: Unwritte
     setup = Setup(axis, around.processes, around.guarded, around.several, own_devices, some, unwritten.whole)
     found = followed(setup)
     lists = listed_devices.given((one for ones in every.values() for one in ones), resolver)
-    alone = around.several and trust.likely and lists is not None and lists.are_put_by_one
+    apart = around.several and lists is not None and lists.are_own
+    alone = apart or (around.several and trust.likely and lists is not None and lists.are_put_by_one)
     if some is not None or around.several > alone or lists is None or not (trust.likely or lists.is_certain):
         lists = None
     else:
@@ -159,7 +162,7 @@ def choose(mapped: Mapped, resolver: Resolver, trust: Trust, unwritten: Unwritte
     more = {*(c.op.module for c in found.ops), *(c.module for c in found.calls), *squeezed} - set(
         mapped.modules.values()
     )
-    return Chosen(found, program, tuple(sorted(more, key=lambda m: m.path)), axis, alone)
+    return Chosen(found, program, tuple(sorted(more, key=lambda m: m.path)), axis, alone, apart and lists is not None)
 
 
 def _are_given_own(sites: Mapping[Module, Sequence[MappedSite]], resolver: Resolver) -> bool:

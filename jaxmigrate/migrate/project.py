@@ -270,7 +270,7 @@ class _ProjectPlanner:
             around, presumed = mapped.around, tuple[Assumed, ...]()
             if chosen is not None and chosen.alone:
                 around, one = as_presumed(around, self.texts)
-                presumed = (one,)
+                presumed = (one,) if not chosen.apart else ()
             aliased = aliased_sites(mapped.sites, self._root, self.resolver, around, held)
             works = [
                 FileWork(m, mapped.decisions[m], _ids(self.names[path], m, mapped.sites[m]), aliased.get(m, ()))

@@ -10,6 +10,7 @@ from itertools import pairwise
 from jaxmigrate.program.arguments import call_arguments
 from jaxmigrate.program.carried import Carried
 from jaxmigrate.program.collectives import argument
+from jaxmigrate.program.functions import is_static
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
@@ -178,6 +179,7 @@ class Callers:
         """The argument of a call that a parameter gets; none where stars may hide it."""
         scope = parameter.module.table.own_scope.get(function)
         method = scope is not None and scope.parent is not None and scope.parent.kind == "class"
+        method = method and not is_static(function)
         positional = [a for a in arguments if a.keyword is None]
         named = {a.keyword: a for a in arguments if a.keyword not in (None, "*", "**")}
         if len(positional) + len(named) < len(arguments):

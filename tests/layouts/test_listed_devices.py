@@ -109,3 +109,122 @@ RESULT = evaluate(BATCH.reshape((jax.device_count(), -1, 3)) + i for i in range(
 def test_a_map_beside_those_that_are_given_devices_is_presumed_to_be_over_none_of_these() -> None:
     found = plan({"main.py": TRAIN + BESIDE})
     assert [one.layout for one in found.sites[1].arguments] == ["stacked"]
+
+
+TUPLES = """
+def get_devices(count):
+    {get}
+
+
+def main(count):
+    {given}
+    p_step = jax.pmap(step, axis_name="i", devices=devices)
+    w = jax_utils.replicate(jnp.ones(3), devices)
+    w, loss = p_step(w, BATCH.reshape(n, -1, 3))
+    return w[0], loss[0]
+
+
+RESULT = main(4)
+"""
+PAIR = "devices = jax.devices()[:count]; return devices, len(devices)"
+
+
+@pytest.mark.parametrize(
+    ("get", "given", "layout"),
+    [
+        (PAIR, "devices, n = get_devices(count)", "auto"),
+        (PAIR, "found = get_devices(count); devices = found[0]; n = found[1]", "auto"),
+        (
+            "return [], (jax.devices()[:count], count)",
+            "kept, (devices, n) = get_devices(count); kept.append(1)",
+            "auto",
+        ),
+        ("return (jax.devices(), jax.device_count()) if False else (1, 2)", "devices, n = get_devices(count)", ""),
+        (
+            f"if not count: return jax.devices(), jax.device_count()\n    {PAIR}",
+            "devices, n = get_devices(count)",
+            "likely",
+        ),
+        (f"if not count: return 1, jax.devices()\n    {PAIR}", "devices, n = get_devices(count)", ""),
+        (PAIR.replace("return", "yield"), "devices, n = get_devices(count)", ""),
+        (PAIR, "pair = get_devices(count); pair[0].pop(); devices, n = pair", ""),
+        (PAIR.replace("return", "devices.pop(); return"), "devices, n = get_devices(count)", ""),
+    ],
+)
+def test_a_list_in_a_tuple_is_that_of_its_function_where_nothing_changes_it(get: str, given: str, layout: str) -> None:
+    files = {"main.py": TRAIN + TUPLES.format(get=get, given=given)}
+    assert (layouts(plan(files, "auto")) == GLOBAL) == (layout == "auto")
+    if layout == "likely":
+        assert layouts(plan(files)) == GLOBAL
+
+
+KEPT = """
+import functools
+
+
+@functools.cache
+def get_devices():
+    return {returned}
+
+
+def cut():
+    get_devices(){part}.pop()
+
+
+def main():
+    {devices} = get_devices()
+    p_step = jax.pmap(step, axis_name="i", devices=devices)
+    w = jax_utils.replicate(jnp.ones(3), devices)
+    cut()
+    w, loss = p_step(w, BATCH.reshape(len(devices), -1, 3))
+    return w[0], loss[0]
+
+
+RESULT = main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("returned", "devices", "part", "is_global"),
+    [
+        ("jax.devices()[:4]", "devices", "", False),
+        ("jax.devices()[:4], [1]", "devices, _", "[0]", False),
+        ("tuple(jax.devices()[:4])", "devices", "[0].client", True),
+    ],
+)
+def test_a_list_that_a_cache_keeps_may_be_changed_by_whoever_asks_for_it(
+    returned: str, devices: str, part: str, *, is_global: bool
+) -> None:
+    made = plan({"main.py": TRAIN + KEPT.format(returned=returned, devices=devices, part=part)}, "auto")
+    assert (layouts(made) == GLOBAL) == is_global
+
+
+OWN = """
+def main(backend):
+    devices = jax.local_devices(backend=backend)
+    print(jax.process_index())
+    {more}
+    p_step = jax.pmap(step, axis_name="i", devices=devices)
+    w = jax_utils.replicate(jnp.ones(3), devices)
+    w, loss = p_step(w, BATCH.reshape(len(devices), -1, 3))
+    return w[0], loss[0]
+
+
+RESULT = main("cpu")
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "is_global"),
+    [
+        ("", True),
+        ("from jax.experimental import multihost_utils", False),
+        ("every = jax.pmap(lambda x: jax.lax.psum(x, 'i'), 'i')(BATCH.reshape(len(devices), -1, 3))", False),
+        ("devices = jax.devices(backend)", False),
+    ],
+)
+def test_each_of_several_processes_maps_over_its_own_devices(more: str, *, is_global: bool) -> None:
+    """Its mesh has these alone, then, so that nothing depends on the others."""
+    made = plan({"main.py": TRAIN + OWN.format(more=more)}, "auto")
+    assert (layouts(made, len(made.sites) - 1) == GLOBAL) == is_global
+    assert not [one.says for site in made.sites for one in site.assumed]

@@ -37,16 +37,20 @@ APPLIES = frozenset({"filter", "map", "starmap"})  # a function to the elements 
 
 @record
 class Alias:
-    """A name of a variable, attribute or function that gives it; of one function only where that is given."""
+    """A name of a variable, attribute or function that gives it; of one function only where that is given.
+
+    `place`: the function returns a tuple, and has it there.
+    """
 
     name: str
     function: FunctionNode | None = None
     module: Module | None = None
+    place: int | None = None
 
-    def within(self, name: str) -> Alias:
+    def within(self, name: str, place: int | None = None) -> Alias:
         """Another name in the same function, or anywhere, as what that function returns."""
         returned = name == getattr(self.function, "name", "")
-        return Alias(name) if returned else Alias(name, self.function, self.module)
+        return Alias(name, place=place) if returned else Alias(name, self.function, self.module, place)
 
 
 def change(names: Iterable[Alias], resolver: Resolver) -> bool:
@@ -60,40 +64,67 @@ def change(names: Iterable[Alias], resolver: Resolver) -> bool:
         for node, module in _mentions(alias, resolver):
             if _is_changed_at(node, module):
                 return True
-            more = {alias.within(name) for name in named_by(node, module)}
+            more = {alias.within(*one) for one in _named_by(node, module, alias.place)}
             more |= {Alias(name) for name in _attributes_of(node, module)} | {*_given(node, module, resolver)}
             pending += more - seen
             seen |= more
     return False
 
 
-def named_by(made: ast.AST, module: Module) -> set[str]:
+def named_by(made: ast.AST, module: Module) -> set[Alias]:
     """The names of variables and attributes that get what an expression gives, or something that holds it."""
+    return {Alias(name, place=place) for name, place in _named_by(made, module)}
+
+
+def _named_by(made: ast.AST, module: Module, place: int | None = None) -> set[tuple[str, int | None]]:
+    """The same, and where a function returns a tuple, at which `place` of it; it is at a `place` of what is made."""
     parent = module.table.parents.get(made)
     match parent:
         case ast.Assign(targets=targets, value=value) if value is made:
-            return {name for target in targets for name in _names_in(target)}
+            at = place if isinstance(made, ast.Call | ast.Tuple) else None
+            return {(name, None) for target in targets for name in _names_in(_at(target, at))}
         case ast.Return():
             scope = module.table.scope_of[made].function()
-            return {getattr(scope.node, "name", "")} - {""} if scope is not None else set()
+            name = getattr(scope.node, "name", "") if scope is not None else ""
+            given_on = isinstance(made, ast.Call | ast.Tuple) and scope is not None and _is_plain(scope.node)
+            return {(name, place if given_on else None)} if name else set()
         case ast.AnnAssign(target=target, value=value) | ast.NamedExpr(target=target, value=value) if value is made:
-            found = {last_name(target)} - {""}
-            return found | named_by(parent, module) if isinstance(parent, ast.NamedExpr) else found
+            found: set[tuple[str, int | None]] = {(name, None) for name in {last_name(target)} - {""}}
+            return found | _named_by(parent, module) if isinstance(parent, ast.NamedExpr) else found
         case ast.For(target=target, iter=over) | ast.comprehension(target=target, iter=over) if over is made:
-            return {*_names_in(target)}
+            return {(name, None) for name in _names_in(target)}
         case ast.Call(func=func) if func is made:
-            return named_by(parent, module)
+            return _named_by(parent, module, place)
         case ast.Attribute(attr=attr) if attr in HELD:
-            return named_by(parent, module)
+            return _named_by(parent, module)
         case ast.FunctionDef(args=arguments) | ast.AsyncFunctionDef(args=arguments):
-            return {_with_default(arguments, made)} - {""}
+            return {(name, None) for name in {_with_default(arguments, made)} - {""}}
         case ast.Lambda(args=arguments, body=body) if made is not body:
-            return {_with_default(arguments, made)} - {""}
+            return {(name, None) for name in {_with_default(arguments, made)} - {""}}
         case ast.Subscript(value=value, slice=index) if value is made and not isinstance(index, ast.Slice):
-            return named_by(parent, module)
-        case ast.Lambda() | ast.Tuple() | ast.List() | ast.Dict() | ast.IfExp() | ast.BoolOp():
-            return named_by(parent, module)
+            is_other = isinstance(index, ast.Constant) and isinstance(index.value, int) and 0 <= index.value != place
+            return set() if is_other and isinstance(made, ast.Call) and place is not None else _named_by(parent, module)
+        case ast.Tuple(elts=elements):
+            at = next((i for i, one in enumerate(elements) if one is made), None)
+            stars = any(isinstance(one, ast.Starred) for one in elements)
+            return _named_by(parent, module, None if stars else at)
+        case ast.Lambda() | ast.List() | ast.Dict() | ast.IfExp() | ast.BoolOp():
+            return _named_by(parent, module)
     return set()
+
+
+def _at(target: ast.expr, place: int | None) -> ast.expr:
+    """The part of a target that gets what is at a place of a value, where it has such a part."""
+    parts = target.elts if isinstance(target, ast.Tuple | ast.List) else []
+    if place is None or place >= len(parts) or any(isinstance(one, ast.Starred) for one in parts):
+        return target
+    return parts[place]
+
+
+def _is_plain(function: ast.AST) -> bool:
+    """Whether a function is called as it is written: without a decorator that may change what it returns."""
+    decorators = function.decorator_list if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) else [function]
+    return all(isinstance(one, ast.Name) and one.id in ("classmethod", "staticmethod") for one in decorators)
 
 
 def _with_default(arguments: ast.arguments, default: ast.AST) -> str:

@@ -45,7 +45,8 @@ def layouts(code: HostCode, setup: Setup, trust: Trust) -> Layouts:
     """Follows stacked arrays through host code; what is trusted counts where a proof is missing."""
 
     def found(trust: Trust) -> tuple[Layouts, bool]:
-        alone = setup.alone and trust.likely
+        apart = setup.lists is not None and setup.lists.are_own
+        alone = setup.alone and (apart or trust.likely)
         own = replace(setup, processes=False, guarded=False, several=False) if alone else setup
         lists = setup.lists if not own.several and (trust.likely or setup.certain) else None
         own = replace(own, own=True, some=lists) if lists is not None else own
@@ -56,7 +57,7 @@ def layouts(code: HostCode, setup: Setup, trust: Trust) -> Layouts:
                 decided, interpreter = whole, every
             elif every is not None:
                 decided.untaken = _taking_apart(interpreter.left_out, every)
-        assumed = alone or (lists is not None and not lists.is_certain)
+        assumed = (alone and not apart) or (lists is not None and not lists.is_certain)
         return decided, assumed or (interpreter is not None and interpreter.leans)
 
     def followed(code: HostCode, setup: Setup, trust: Trust) -> tuple[Layouts, Interpreter | None]:

@@ -7,9 +7,10 @@ nothing changes these in between.
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 
-from jaxmigrate.flow.layout import device_lists
+from jaxmigrate.flow.layout import aliases, device_lists
+from jaxmigrate.flow.layout.aliases import Alias
 from jaxmigrate.flow.layout.evaluated_once import is_run_once
 from jaxmigrate.flow.layout.object_changes import changes_of
 from jaxmigrate.program.callers import callers_of
@@ -18,10 +19,10 @@ from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.scopes import Binding, Scope
+from jaxmigrate.program.scopes import Binding, Path, Scope
 from jaxmigrate.program.values import Application, External, Function, Parameter
 
-DEEPEST = 6  # `devices = chosen`, a parameter of a parameter
+DEEPEST = 24  # `devices = chosen`, a parameter of a parameter, a part of what a call gives
 COPIES = device_lists.COPIES | {"numpy.array", "numpy.asarray"}
 PURE = COPIES | {f"builtins.{name}" for name in ("len", "max", "min", "range", "sorted", "int")}
 DEVICES = named("devices")
@@ -29,6 +30,9 @@ OF_JAX = DEVICES | named("counts", "process-index")
 CACHES = named("cache")
 RANGE = "builtins.range"
 GIVEN_ONCE = frozenset({f"builtins.{name}" for name in ("filter", "iter", "map", "reversed", "zip")})
+LENGTH = "builtins.len"
+STATIC = frozenset({"builtins.staticmethod"})
+COUNTED = {"jax.device_count": "jax.devices", "jax.local_device_count": "jax.local_devices"}  # of what
 STEADY = ("builtin", "constant", "devices", "external", "first", "some")  # what nothing changes
 PLAIN = (
     ast.BinOp | ast.UnaryOp | ast.operator | ast.unaryop | ast.Constant | ast.Name | ast.Attribute | ast.expr_context
@@ -74,6 +78,17 @@ class Lists:
                 return self.of_name(node.id, holder, module, depth)
             case ast.Attribute():
                 return self._of_attribute(node, module, depth)
+            case ast.Call():
+                return self._of_call(node, module, depth)
+            case ast.Subscript(slice=ast.Slice()) | ast.ListComp():
+                return self._of_some(node, module, depth)
+            case ast.Subscript(value=held, slice=ast.Constant(value=int() as place)) if place >= 0:
+                return self._of_part(held, (place,), module, depth) or self._of_parts(node, module, depth)
+        return self._of_parts(node, module, depth)
+
+    def _of_some(self, node: ast.Subscript | ast.ListComp, module: Module, depth: int) -> Ident | None:
+        """The first of a list, or those at some places."""
+        match node:
             case ast.Subscript(value=held, slice=ast.Slice(lower=None, upper=ast.expr() as number, step=None)):
                 return self._with(("first",), held, number, module, depth)
             case ast.ListComp(
@@ -84,9 +99,30 @@ class Lists:
                     case ast.Call(func=func, args=[number], keywords=[]) if self._external(func, module) == RANGE:
                         return self._with(("first",), held, number, module, depth)
                 return self._with(("some",), held, places, module, depth)
-            case ast.Call():
-                return self._of_call(node, module, depth)
         return self._of_parts(node, module, depth)
+
+    def _of_part(self, node: ast.expr, path: Path, module: Module, depth: int) -> Ident | None:
+        """What identifies a part of what an expression gives, as far as that is a tuple that stands somewhere."""
+        if not path:
+            return self.ident(node, module, depth - 1)
+        if depth <= 0:
+            return None
+        match node, path[0]:
+            case ast.Tuple(elts=elements), int() as place if not _has_star(elements, place):
+                return self._of_part(elements[place], path[1:], module, depth)
+            case ast.Name(), _ if (value := self._unchanged(node, module)) is not None:
+                return self._of_part(value, path, module, depth - 1)
+            case ast.Call(), _ if self._external(node.func, module) not in OF_JAX | PURE | DEVICES:
+                return self._of_call(node, module, depth, path)
+        return None
+
+    def _unchanged(self, node: ast.Name, module: Module) -> ast.expr | None:
+        """What a name is assigned once, as it is, where nothing changes that."""
+        holder = module.table.scope_of[node].lookup(node.id) if node in module.table.scope_of else None
+        bindings = holder.bindings[node.id] if holder is not None else []
+        if len(bindings) != 1 or bindings[0].kind != "assign" or bindings[0].path or holder is None:
+            return None
+        return bindings[0].value if self.of_name(node.id, holder, module) is not None else None
 
     def _copied(self, node: ast.expr, module: Module) -> ast.expr | None:
         """The list that an expression copies, or of which it takes the devices of this process, the only one."""
@@ -153,8 +189,15 @@ class Lists:
         bindings = holder.bindings.get(name, [])
         if not bindings or holder.kind == "class" or self.resolver.attributes.of_variable(bindings, name, module):
             return None
-        if device_lists.may_change(name, self.resolver) or any(name in one.outer_names for one in holder.below()):
+        if any(name in one.outer_names for one in holder.below()):
             return None
+        found = self._of_bound(name, holder, module, depth)
+        is_number = found is not None and found[0] == "length"
+        return found if is_number or not device_lists.may_change(name, self.resolver) else None
+
+    def _of_bound(self, name: str, holder: Scope, module: Module, depth: int) -> Ident | None:
+        """The same, as far as nothing changes in place what the name stands for."""
+        bindings = holder.bindings[name]
         own = self._at(("name", module.path, id(holder), name), holder.node, module)
         if len(bindings) > 1:
             if settled(name, holder, module) is None:
@@ -170,6 +213,8 @@ class Lists:
         if binding.kind == "assign" and binding.value is not None:
             value = _unpacked(binding)
             found = self.ident(value, module, depth - 1) if value is not None else None
+            if value is None:
+                found = self._of_part(binding.value, binding.path, module, depth - 1)
             return found or own
         return None
 
@@ -240,42 +285,93 @@ class Lists:
 
     # other expressions
 
-    def _of_call(self, node: ast.Call, module: Module, depth: int) -> Ident | None:
+    def _of_call(self, node: ast.Call, module: Module, depth: int, path: Path = ()) -> Ident | None:
+        """What a call gives, or a part of it."""
         external = self._external(node.func, module)
         if external in DEVICES:
-            parts = self._of_parts(node, module, depth)
-            return ("devices", external, parts) if parts is not None else None
+            return self._of_devices(external, node, module, depth)
+        if external in COUNTED:
+            listed = self._of_devices(COUNTED[external], node, module, depth)
+            return ("length", listed) if listed is not None else None
         if external in OF_JAX | PURE and not any(isinstance(one, ast.Starred) for one in node.args):
+            held = node.args[0] if external == LENGTH and len(node.args) == 1 else None
+            listed = self.ident(held, module, depth - 1) if held is not None else None
+            if listed is not None:
+                if not self._is_steady(listed):
+                    self.unsure.add(("length", listed))  # of an object that may change, as `len(pool)`
+                return ("length", listed)
             return self._of_parts(node, module, depth)
+        once = ("part", self._once(node, module), *path) if path else self._once(node, module)
         value = self._plain(node.func, module)
+        if value is not None and self._may_change_kept(value, node.func, module, path):
+            return None
         if value is not None:
             returned = returned_by(value.node)
-            given = [self.ident(one, module, depth - 1) for one in (*node.args, *(k.value for k in node.keywords))]
-            if len(returned) == 1 and returned[0] is not None and None not in given:
-                known = self.ident(returned[0], value.module, depth - 1)
+            given = self._given(node, module, depth)
+            if returned and None not in (*returned, *given):
+                each = {self._of_part(one, path, value.module, depth) for one in returned if one is not None}
+                if len(each) > 1:
+                    of_another = self._of_another(node, value, path, module, depth)
+                    return of_another or (once if None not in each else None)
+                known = each.pop()
                 if known is not None and self._is_new_each_time(known, value, node, module):
-                    return self._once(node, module)
-                return ("given", known, *given) if known is not None and given else known
-        return self._once(node, module)
+                    return once
+                return _given_to(known, given) if known is not None and given else known
+        return once
+
+    def _of_another(self, node: ast.Call, function: Function, path: Path, module: Module, depth: int) -> Ident | None:
+        """The length of a part, where another part of what a call gives is that, whichever way its function ends."""
+        shown = [one for one in returned_by(function.node) if isinstance(one, ast.Tuple)]
+        if len(path) != 1 or len(shown) != len(returned_by(function.node)):
+            return None
+        for place in range(min(len(one.elts) for one in shown)):
+            pairs = [[self._of_part(one, (i,), function.module, depth) for i in (place, *path)] for one in shown]
+            if all(listed is not None and count == ("length", listed) for listed, count in pairs):
+                found = self._of_call(node, module, depth, (place,))
+                return ("length", found) if found is not None else None
+        return None
+
+    def _given(self, node: ast.Call, module: Module, depth: int) -> list[Ident | None]:
+        """What a call gives by position, and by the names of its keywords."""
+        by_place = [self.ident(one, module, depth - 1) for one in node.args]
+        by_name = [(one.arg, self.ident(one.value, module, depth - 1)) for one in node.keywords]
+        return [*by_place, *(("keyword", name, one) if one is not None else None for name, one in by_name)]
+
+    def _of_devices(self, function: str, node: ast.Call, module: Module, depth: int) -> Ident | None:
+        """The list that a function of JAX's gives for such arguments as a call has."""
+        given = self._given(node, module, depth)
+        return ("devices", function, *given) if None not in given else None
 
     def _is_new_each_time(self, known: Ident, function: Function, call: ast.Call, module: Module) -> bool:
         """Whether a function that is called more than once may give something else each time."""
-        kept = not isinstance(self.resolver.value(call.func, module), Function)  # by a cache
+        kept = self._is_kept(call.func, module)
         inside = {id(one) for one in ast.walk(function.node)}
         homes = (self.homes.get(one) for one in parts_of(known))
         made = any(home is not None and id(home[0]) in inside and home[0] is not function.node for home in homes)
         return made and not kept and not is_run_once(function.node, function.module, self.resolver)
 
+    def _is_kept(self, func: ast.expr, module: Module) -> bool:
+        """Whether what is called keeps what its function gave, as a cache does."""
+        return not isinstance(self.resolver.value(func, module), Function)
+
+    def _may_change_kept(self, function: Function, func: ast.expr, module: Module, path: Path) -> bool:
+        """Whether something may change in place what a function gave that is kept for the next call."""
+        name = getattr(function.node, "name", "")
+        place = path[0] if path and isinstance(path[0], int) else None
+        return self._is_kept(func, module) and aliases.change({Alias(name, place=place)}, self.resolver)
+
     def _plain(self, func: ast.expr, module: Module) -> Function | None:
-        """The function that a call runs as it stands, or of which it gets what is kept."""
+        """The function that a call runs as it stands, or of which it gets what is kept; no generator."""
         value = self.resolver.value(func, module)
         while isinstance(value, Application) and isinstance(value.callee, External) and value.callee.name in CACHES:
             given = self.resolver.argument_values(value.arguments[0]) if len(value.arguments) == 1 else ()
             value = given[0] if len(given) == 1 else value.callee
         if not isinstance(value, Function) or not isinstance(value.node, ast.FunctionDef):
             return None
+        if any(isinstance(one, ast.Yield | ast.YieldFrom) for one in ast.walk(value.node)):
+            return None
         decorators = [one.func if isinstance(one, ast.Call) else one for one in value.node.decorator_list]
-        return value if all(self._external(one, value.module) in CACHES for one in decorators) else None
+        return value if all(self._external(one, value.module) in CACHES | STATIC for one in decorators) else None
 
     def _of_parts(self, node: ast.expr, module: Module, depth: int) -> Ident | None:
         """The text of an expression with what its names stand for."""
@@ -298,14 +394,30 @@ class Lists:
         said = ("said", ast.dump(node), tuple(sorted(known.items(), key=lambda item: item[0])))
         opaque = any(one is not None and not self._is_steady(one) for one in known.values())
         if opaque and not all(isinstance(one, PLAIN) for one in ast.walk(node)):
-            self.unsure.add(said)  # of an object that may change, as `len(pool)` and `args["n"]`
+            self.unsure.add(said)  # of an object that may change, as `args["n"]`
         return said
 
     def _is_steady(self, ident: Ident) -> bool:
         """Whether what is identified is nothing that changes in place, as a dictionary does."""
+        if ident[0] == "length":
+            return ident not in self.unsure
         if ident[0] == "said":
             return ident not in self.unsure and not str(ident[1]).startswith(("Dict", "List(", "Set"))
         return ident[0] in STEADY
+
+
+def _given_to(known: Ident, given: Iterable[Ident | None]) -> Ident:
+    """What a function gives that is given something; of the length of a list the list is what it makes of that."""
+    if known[0] == "length":
+        return ("length", ("given", known[1], *given))
+    if known[0] == "constant":
+        return known
+    return ("given", known, *given)
+
+
+def _has_star(elements: Sequence[ast.expr], place: int) -> bool:
+    """Whether a display does not say what stands at a place of it."""
+    return place >= len(elements) or any(isinstance(one, ast.Starred) for one in elements[: place + 1])
 
 
 def parts_of(ident: object) -> Iterator[Ident]:

@@ -110,7 +110,7 @@ def _is_changed(made: tuple[ast.expr, Module], resolver: Resolver) -> bool:
     parent = module.table.parents.get(node)
     if isinstance(parent, ast.For | ast.comprehension) and parent.iter is node:
         return False
-    return aliases.change({Alias(name) for name in aliases.named_by(*made)}, resolver)
+    return aliases.change(aliases.named_by(*made), resolver)
 
 
 @once_each

@@ -33,7 +33,7 @@ from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import Application, Constant, External, Parameter, Value
 
-LISTS = ("attribute", "devices", "either", "first", "given", "name", "once", "said", "some")  # what may be a list
+LISTS = ("attribute", "devices", "either", "first", "given", "name", "once", "part", "said", "some")  # may be a list
 PUTS = ("replicate", "device_put_replicated", "device_put_sharded")
 
 
@@ -55,13 +55,21 @@ class Place(NamedTuple):
 class ListedDevices:
     """The lists that the maps of a program are given, each of them when it runs; `given` is an expression of one.
 
-    Where no map is given any, they are those that arrays are put on: not `of_maps`.
+    Where no map is given any, they are those that arrays are put on: not `of_maps`. `of_every_map`: each is given one.
     """
 
     size = None
 
-    def __init__(self, given: Mapping[Ident, tuple[ast.expr, Module]], resolver: Resolver, *, of_maps: bool) -> None:
+    def __init__(
+        self,
+        given: Mapping[Ident, tuple[ast.expr, Module]],
+        resolver: Resolver,
+        *,
+        of_maps: bool,
+        of_every_map: bool = False,
+    ) -> None:
         self.of_maps = of_maps
+        self.of_every_map = of_every_map
         self.idents = frozenset(given)
         self.given, self.module = next(iter(given.values()))
         self.resolver = resolver
@@ -87,6 +95,12 @@ class ListedDevices:
         """Whether arrays are put on devices of `jax.devices()`, of which one of several processes has only some."""
         idents = (self.lists.ident(*one) for one in _put_on(self.resolver))
         return any(ident in self.idents and _is_of_every(ident) for ident in idents)
+
+    @cached_property
+    def are_own(self) -> bool:
+        """Whether all maps are over devices of this process alone, so that what others do is not its concern."""
+        exchange = any("multihost_utils" in module.text for module in self.resolver.project.program)
+        return self.of_every_map and all(map(_is_of_own, self.idents)) and not exchange
 
     def assumption(self) -> Assumption:
         """What a reader takes for granted of other lists."""
@@ -142,7 +156,7 @@ class ListedDevices:
 
     def _counted(self, node: ast.expr, module: Module) -> Ident | None:
         """The list of which an expression is the number of devices."""
-        if not isinstance(node, ast.Name | ast.Attribute | ast.Call):
+        if not isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
             return None
         held = _length(node)
         if held is not None:
@@ -155,11 +169,14 @@ class ListedDevices:
             ident = self.lists.ident(given.expression, given.module) if given.expression is not None else None
             if ident in self.idents:
                 return ident
-        return self._made_by(self.lists.ident(node, module), "first")
+        counted = self.lists.ident(node, module)
+        if counted is not None and counted[0] == "length" and counted[1] in self.idents:
+            return counted[1]
+        return self._made_by(counted, "first")
 
     def _made_by(self, how: Ident | None, kind: str) -> Ident | None:
         """The list that was cut off at a number, or made of the devices at some places."""
-        found = [one for one in self.idents if how is not None and (made := _made(one))[0] == kind and made[2] == how]
+        found = [one for one in self.idents if how is not None and _is_made_by(one, kind, how)]
         return found[0] if len(found) == 1 else None
 
     @cached_property
@@ -218,11 +235,12 @@ class ListedDevices:
 
 def given(sites: Iterable[MappedSite], resolver: Resolver) -> ListedDevices | None:
     """The lists that the maps of a program are given; where none is given any, those that arrays are put on."""
-    lists, found = lists_of(resolver), dict[Ident, tuple[ast.expr, Module]]()
+    lists, found, of_every_map = lists_of(resolver), dict[Ident, tuple[ast.expr, Module]](), True
     for site in sites:
         argument = site.keyword("devices")
         node = argument.expression if argument is not None else None
         if argument is None or (node is not None and resolver.values(node, argument.module) == (Constant(None),)):
+            of_every_map = False
             continue
         ident = _list(node, site.module, lists) if node is not None and argument.module is site.module else None
         if ident is None or node is None:
@@ -236,7 +254,7 @@ def given(sites: Iterable[MappedSite], resolver: Resolver) -> ListedDevices | No
     every = GivenDevices(resolver, lambda *_: False)
     if all(every.are_all(*one) for one in found.values()):
         return None  # which all arrays lie on without being told
-    return ListedDevices(found, resolver, of_maps=of_maps)
+    return ListedDevices(found, resolver, of_maps=of_maps, of_every_map=of_maps and of_every_map)
 
 
 def _stands_before(first: ast.AST, node: ast.AST, module: Module, *, later: bool = False) -> bool:
@@ -278,9 +296,28 @@ def _is_of_every(ident: object) -> bool:
     return ident[:2] == ("devices", "jax.devices") or any(map(_is_of_every, ident))
 
 
+def _is_of_own(ident: object) -> bool:
+    """Whether a list certainly has devices of `jax.local_devices()` alone, which are those of this process."""
+    match ident:
+        case ("devices", "jax.local_devices", *given):
+            return all(isinstance(one, tuple) and one[:2] == ("keyword", "backend") for one in given)
+        case ("first" | "some" | "given", held, *_):
+            return _is_of_own(held)
+        case ("either", _, *ways):
+            return all(map(_is_of_own, ways))
+    return False
+
+
 def _made(ident: Ident) -> Ident:
     """How a list is made, perhaps by a function that is given something."""
     return _made(ident[1]) if ident[0] == "given" and isinstance(ident[1], tuple) else ident
+
+
+def _is_made_by(ident: Ident, kind: str, how: Ident) -> bool:
+    """Whether a list was made by a number or by places, perhaps by a function that gives these as well."""
+    made = _made(ident)
+    by_one = ident[0] == how[0] == "given" and ident[2:] == how[2:] and made[-1] == how[1]
+    return made[0] == kind and (by_one or made[2] == how)
 
 
 def passed_values(node: ast.expr, module: Module, resolver: Resolver) -> list[Value]:
