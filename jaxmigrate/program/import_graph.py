@@ -50,6 +50,7 @@ class ImportGraph:
         self._running: list[Path] = []  # the files that may run others
         self._loaders: dict[Path, list[Path]] = {}
         self._loaded: dict[Path, list[Path]] = {}
+        self._above: dict[Path, frozenset[Path]] = {}
         self._unsaid: list[Path] | None = None
         self._configurations: list[Path] | None = None
 
@@ -148,7 +149,13 @@ class ImportGraph:
 
     def above(self, paths: Iterable[Path]) -> set[Path]:
         """Some files and those that lead to them, directly or not."""
-        return _closure(paths, lambda path: (*self.importers_of(path), *self.loaders_of(path)))
+        found = set[Path]()
+        for path in paths:
+            if path not in self._above:
+                above = _closure([path], lambda one: (*self.importers_of(one), *self.loaders_of(one)))
+                self._above[path] = frozenset(above)
+            found |= self._above[path]
+        return found
 
     def together(self, paths: Iterable[Path]) -> set[Path]:
         """The files that may be loaded in a process which loads some, these included."""

@@ -218,6 +218,7 @@ class Project:
         self.beside: tuple[Module, ...] = ()  # what may be loaded with them, where whoever made the project looked
         self._reader = reader
         self._given_common = common
+        self._by_tree: dict[ast.AST, Module] = {}
         self._texts: dict[Path, str | None] = {}
         self._holding: dict[tuple[Path, tuple[str, ...]], bool] = {}
         self._roots: dict[str, str] = {}
@@ -253,6 +254,13 @@ class Project:
         if path not in self._modules:
             self._modules[path] = self._load(path)
         return self._modules[path]
+
+    def parsed_from(self, tree: ast.AST) -> Module | None:
+        """The module whose tree that is, if it was read."""
+        if tree not in self._by_tree:
+            self._by_tree.update((module.tree, module) for module in self._modules.values() if module is not None)
+        found = self._by_tree.get(tree)
+        return found if found is not None and self._modules.get(found.path) is found else None
 
     def is_packaged(self, module: Module) -> bool:
         """Whether a module is part of a package that can be installed, so that other projects may use it."""

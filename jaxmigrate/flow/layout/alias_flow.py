@@ -7,8 +7,9 @@ imported from a module of the project is that module's.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
+from pathlib import Path
 
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.program.imports import imported_files
@@ -64,34 +65,45 @@ def held(it: Interpreter, names: set[Variable], modules: set[Module]) -> tuple[s
     """
     found, waiting, searched = set(names), set(names), set[Module]()
     others: set[Module] = set()
+    homes, imported = dict[Scope, Module](), set[Path]()
     while waiting or not modules | others <= searched:
         news = (modules | others) - searched
         searched |= news
         reached: set[tuple[Variable, Module]] = set()
         for module in searched:
             flow = _flows(module, it.resolver)
-            reached |= {target for name in (found if module in news else waiting) for target in flow.get(name, ())}
-        others |= {one for name in waiting for one in _beside(name, modules, it)} - modules
+            asked = found if module in news else waiting
+            if len(asked) > len(flow):  # the shorter of the two is gone through
+                reached |= {target for name, targets in flow.items() if name in asked for target in targets}
+            else:
+                reached |= {target for name in asked for target in flow.get(name, ())}
+        for module in modules.difference(homes.values()):
+            homes[module.table.root] = module
+            imported |= imported_files(module.path, module.text, it.resolver.project)
+        others |= {one for name in waiting for one in _beside(name, homes, imported, it)} - modules
         modules |= {module for _, module in reached} - others
         waiting = {variable for variable, _ in reached} - found
         found |= waiting
     return found, others
 
 
-def _beside(variable: Variable, modules: Iterable[Module], it: Interpreter) -> Iterator[Module]:
-    """The module of which something is a variable, and those that import it and name it."""
+def _beside(
+    variable: Variable, homes: Mapping[Scope, Module], imported: Collection[Path], it: Interpreter
+) -> Iterator[Module]:
+    """The module of which something is a variable, and those that import it and name it.
+
+    It is one of some modules, by their scopes, or of the files that they import.
+    """
     (scope, name), project = variable, it.resolver.project
     if scope is None or scope.kind != "module":
         return
-    for module in [*modules]:
-        paths = (
-            path for path in imported_files(module.path, module.text, project) if name in (project.text(path) or "")
-        )
-        for one in (module, *map(project.module, paths)):
-            if one is not None and one.table.root is scope:
-                yield one
-                yield from it.reachable.naming({one.path}, {one.path: {name}})
-                return
+    home = homes.get(scope)
+    if home is None:
+        home = project.parsed_from(scope.node)
+        if home is None or home.path not in imported or name not in home.text:
+            return
+    yield home
+    yield from it.reachable.naming({home.path}, {home.path: {name}})
 
 
 def home_of(name: str, holder: Scope, module: Module, resolver: Resolver) -> Variable:

@@ -16,6 +16,7 @@ from jaxmigrate.flow.layout.kinds import RESHAPES
 from jaxmigrate.flow.layout.model import PRESUMED
 from jaxmigrate.flow.layout.module_names import imported_names
 from jaxmigrate.flow.layout.own_values import is_counted, is_entry
+from jaxmigrate.flow.layout.reachable_modules import ReachableModules
 from jaxmigrate.flow.layout.values import Blocker, Group, Ref
 from jaxmigrate.program.imports import loaded
 from jaxmigrate.program.modules import Module
@@ -46,18 +47,26 @@ IN_PLACE = re.compile(r"^__(?!iter__|init__)(i[a-z]+|setitem|setattr)__$")  # me
 ADDRESSES = frozenset({"ctypes", "__array_interface__"})  # by which C writes into it
 WRITTEN_THROUGH = frozenset({"flat", "real", "imag"})
 MAIN = re.compile(r"\bimport[ \t]+__main__\b|\bfrom[ \t]+__main__\b")
+_WORD = re.compile(r"[^\W\d]\w*")
 DEEPEST = 3  # functions that make a view for one another
 Operand: TypeAlias = tuple[ast.expr, Module]
 
 
 def is_written(it: Interpreter, operand: ast.expr, module: Module) -> bool:
     """Whether a variable that an operand is made of, or is a view of, is written to in place where it can be seen."""
-    return _is_written((operand, module), it)
+    known = _known_written(it.reachable)
+    if (operand, module) not in known:
+        known[operand, module] = _is_written((operand, module), it)
+    return known[operand, module]
 
 
-@once_each
+@once
+def _known_written(_reachable: ReachableModules) -> dict[Operand, bool]:
+    """What is known of operands: the source alone says it, so that a program that is followed again asks it once."""
+    return {}
+
+
 def _is_written(operand: Operand, it: Interpreter) -> bool:
-    """The same, which the source alone says: a body that is followed again asks it again."""
     names, where = _sources(operand, it.resolver)
     modules = {*where}
     variables, others = held(it, {*names}, modules)
@@ -265,9 +274,12 @@ def _sources(operand: Operand, resolver: Resolver) -> tuple[frozenset[Variable],
     found: set[Variable] = set()
     modules: set[Module] = set()
     entered: set[ast.AST] = set()
-    waiting = [operand]
+    waiting, looked = [operand], set[ast.AST]()
     while waiting:
         expression, where = waiting.pop()
+        if expression in looked:
+            continue
+        looked.add(expression)
         modules.add(where)
         for node in _not_fresh(expression, where, resolver):
             if isinstance(node, ast.Attribute):
@@ -287,12 +299,15 @@ def _sources(operand: Operand, resolver: Resolver) -> tuple[frozenset[Variable],
                 waiting += [(b.value, where) for b in bindings if b.value is not None]
                 waiting += [(i, where) for b in bindings for i in _iterated(b.node, where)]
                 if any(b.kind == "param" for b in bindings) and isinstance(holder.node, ast.FunctionDef | ast.Lambda):
-                    waiting += _given(holder.node, node.id, where, resolver)
+                    waiting += _given((holder.node, node.id, where), resolver)
     return frozenset(found), frozenset(modules)
 
 
-def _given(function: ast.FunctionDef | ast.Lambda, name: str, home: Module, resolver: Resolver) -> Iterator[Operand]:
+@once_each
+def _given(parameter: tuple[ast.FunctionDef | ast.Lambda, str, Module], resolver: Resolver) -> list[Operand]:
     """What calls of functions of a name may give a parameter: those that are given the function give all else to it."""
+    function, name, home = parameter
+    found: dict[ast.expr, Module] = {}
     mentions: list[tuple[ast.expr, Module]] = []
     waiting: list[str] = [function.name] if isinstance(function, ast.FunctionDef) else []
     if isinstance(function, ast.Lambda):
@@ -302,7 +317,7 @@ def _given(function: ast.FunctionDef | ast.Lambda, name: str, home: Module, reso
         if not mentions:
             called = waiting.pop()
             seen.add(called)
-            every = (one for one in resolver.project.program if called in one.text)
+            every = _saying(resolver).get(called, ())
             mentions += [(node, one) for one in every for node in one.table.named.get(called, ())]
             continue
         mention, module = mentions.pop()
@@ -311,7 +326,18 @@ def _given(function: ast.FunctionDef | ast.Lambda, name: str, home: Module, reso
             named_so = {last_name(target) for target in parent.targets} - {""}
             waiting += sorted(named_so - seen)
         elif isinstance(parent, ast.Call):
-            yield from ((one, module) for one in _taken(parent, mention, function, name))
+            found.update((one, module) for one in _taken(parent, mention, function, name))
+    return [*found.items()]
+
+
+@once
+def _saying(resolver: Resolver) -> dict[str, list[Module]]:
+    """The modules of a program in which a name stands, by the name."""
+    found: dict[str, list[Module]] = {}
+    for module in resolver.project.program:
+        for word in set(_WORD.findall(module.text)):
+            found.setdefault(word, []).append(module)
+    return found
 
 
 def _taken(call: ast.Call, mention: ast.expr, function: ast.FunctionDef | ast.Lambda, name: str) -> list[ast.expr]:

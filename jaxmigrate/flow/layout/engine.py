@@ -43,18 +43,15 @@ TRANSFERS = Transfers(
 
 def follow(it: Interpreter) -> bool:
     """Interprets everything until nothing changes; says whether that came to an end."""
-    before: set[object] = set()
     for _ in range(MOST_PASSES):
         if it.bodies.runs > MOST_RUNS:
             return False
         it.changed = False
-        it.dirty = set()
         for module in list(it.modules):
-            _again(it, module, before)
+            _again(it, module)
         for function in list(it.bodies.functions.values()):
             for context in list(it.bodies.contexts.get(function.node, (None,))):
-                _again(it, function, before, context)
-        before = it.dirty
+                _again(it, function, context)
         if not it.changed:
             names = _join_reachable(it)
             if not it.changed:
@@ -82,20 +79,25 @@ def _join_reachable(it: Interpreter) -> set[str]:
     return names
 
 
-def _again(it: Interpreter, unit: Module | Function, before: set[object], context: Context | None = None) -> None:
-    """Runs a module or a function unless nothing that it read has changed."""
-    units = it.bodies.units.setdefault(unit.tree if isinstance(unit, Module) else unit.node, {})
-    known = units.get(context)
-    if known is not None and known.isdisjoint(before) and known.isdisjoint(it.dirty):
+def _again(it: Interpreter, unit: Module | Function, context: Context | None = None) -> None:
+    """Runs a module or a function unless nothing that it read has changed since."""
+    node = unit.tree if isinstance(unit, Module) else unit.node
+    run, known = it.bodies.units.setdefault(node, set()), (node, context)
+    if context in run and known not in it.bodies.stale:
         return
     it.bodies.runs += 1
-    it.reads = set()
+    run.add(context)
+    it.bodies.stale.discard(known)
+    it.reads, it.touched = set(), set()
     for assumed in outcomes.runs(it, unit, context):
         if isinstance(unit, Module):
             _module_body(it, unit, assumed)
         else:
             _function_body(it, unit, context, assumed)
-    units[context] = it.reads
+    for key in it.reads:
+        it.bodies.readers.setdefault(key, set()).add(known)
+    if not it.reads.isdisjoint(it.touched):
+        it.bodies.stale.add(known)
 
 
 # Bodies

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
@@ -23,6 +23,8 @@ from jaxmigrate.flow.layout.values import (
 )
 from jaxmigrate.program.combined import canonical
 from jaxmigrate.program.modules import Module, import_name
+from jaxmigrate.program.once import once_each
+from jaxmigrate.program.resolve import Resolver
 
 LOOKS = frozenset({"builtins.getattr", "builtins.hasattr"})
 LATER = ast.GeneratorExp | ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef
@@ -57,12 +59,14 @@ def imported(it: Interpreter, name: str, alias: ast.alias, frame: Frame) -> None
 
 def sweep(it: Interpreter) -> None:
     """Blocks the variables of modules that code reaches by computed names, and what is mapped among them."""
+    known, variables = -1, dict[ast.AST, list[Abstract]]()
     for own, why in [*it.blockers.loaded.values(), *it.blockers.modules.items()]:
-        only = {module.tree for module in _reached(it, own)} if own is not None else None
-        held = [(tree, value) for tree, values in _variables(it).items() for value in values]
-        for tree, value in held:
-            if only is None or tree in only:
-                _let_go(it, value, why)
+        if known != it.touches:
+            known, variables = it.touches, _variables(it)
+        only = {module.tree for module in _reached(it, own, variables)} if own is not None else None
+        held = [value for tree, values in variables.items() if only is None or tree in only for value in values]
+        for value in held:
+            _let_go(it, value, why)
 
 
 def _is_of_its_own(node: ast.Attribute, module: Module) -> bool:
@@ -98,22 +102,23 @@ def _variables(it: Interpreter) -> dict[ast.AST, list[Abstract]]:
     return found
 
 
-def _reached(it: Interpreter, module: Module) -> set[Module]:
+def _reached(it: Interpreter, module: Module, variables: Mapping[ast.AST, list[Abstract]]) -> set[Module]:
     """A module of the project, and those that are reached by attributes of it: what it imports, and in packages."""
-    variables = _variables(it)
     found, pending = {module}, [module]
     while pending:
         one = pending.pop()
         held = (inner for value in variables.get(one.tree, ()) for inner in _modules_in(value))
-        for other in (*held, *_imported_by(it, one), *_within(it, one)):
+        for other in (*held, *_imported_by(one, it.resolver), *_within(one, it.resolver)):
             if other not in found:
                 found.add(other)
                 pending.append(other)
     return found
 
 
-def _imported_by(it: Interpreter, module: Module) -> Iterator[Module]:
+@once_each
+def _imported_by(module: Module, resolver: Resolver) -> list[Module]:
     """The modules that a module's import statements may bind names to, those whose names it takes over included."""
+    found: list[Module] = []
     for node in module.nodes:
         if isinstance(node, ast.ImportFrom):
             stars = any(alias.name == "*" for alias in node.names)
@@ -123,15 +128,16 @@ def _imported_by(it: Interpreter, module: Module) -> Iterator[Module]:
             dotted = [(one.name if one.asname else one.name.partition(".")[0], 0) for one in node.names]
         else:
             continue
-        loaded = (it.resolver.project.imported(module, name, level) for name, level in dotted)
-        yield from (one for one in loaded if one is not None)
+        loaded = (resolver.project.imported(module, name, level) for name, level in dotted)
+        found += [one for one in loaded if one is not None]
+    return found
 
 
-def _within(it: Interpreter, module: Module) -> Iterator[Module]:
+@once_each
+def _within(module: Module, resolver: Resolver) -> list[Module]:
     """The modules of a package, which are attributes of it once they are loaded."""
-    if module.is_package:
-        folder = module.path.parent
-        yield from (one for one in it.resolver.project.program if folder in one.path.parents)
+    folder, program = module.path.parent, resolver.project.program
+    return [one for one in program if folder in one.path.parents] if module.is_package else []
 
 
 def _modules_in(value: Abstract) -> Iterator[Module]:

@@ -153,7 +153,7 @@ def tell(it: Interpreter, function: Function, given: Given, context: Context, fr
     known = it.bodies.told.setdefault((function.node, context), found)
     if known and known != found:
         it.bodies.told[function.node, context] = {}
-        it.bodies.units.get(function.node, {}).pop(context, None)
+        it.bodies.units.get(function.node, set()).discard(context)
         it.changed = True
 
 

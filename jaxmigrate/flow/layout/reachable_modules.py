@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -75,6 +76,30 @@ class _Facts:
         return round_names or any(re.search(one, self._text, re.MULTILINE) for one in imports)
 
 
+class _Reaching:
+    """What files say together, of which one at a time does not count."""
+
+    def __init__(self, files: Mapping[Path, _Facts]) -> None:
+        self._files = files
+
+    @cached_property
+    def _asked(self) -> Counter[str]:
+        return Counter(name for facts in self._files.values() for name in facts.asked)
+
+    @cached_property
+    def _any(self) -> frozenset[Path]:
+        return frozenset(path for path, facts in self._files.items() if not facts.words.isdisjoint(_ANY_OF_MODULE))
+
+    def names_any(self, without: Path) -> bool:
+        """Whether one of them, but for one, can use anything of a module without naming it."""
+        return not self._any <= {without}
+
+    def asks(self, name: str, without: Path) -> bool:
+        """Whether one of them, but for one, has an attribute or a text of a name."""
+        own = without in self._files and name in self._files[without].asked
+        return self._asked[name] > own
+
+
 def _tells(text: str) -> bool:
     """Whether a text may tell devices apart: of what may be loaded unsaid, nothing else matters to layouts."""
     return TELLING.search(text) is not None
@@ -101,7 +126,12 @@ class ReachableModules:
         self.unread: dict[Path, dict[Path, Collection[str]]] = {}
         self.loading: dict[Path, dict[Path, Collection[str]]] = {}
         self.set_there: dict[Load, set[Path]] = {}  # the files in whose variables a load sets names
+        self.kept: dict[object, object] = {}  # by `once`, which alone looks into it
         self._loads: dict[Path, tuple[Load, ...]] = {}
+        self._known_naming: dict[tuple[Path, frozenset[str]], frozenset[Path]] = {}
+        self._known_loading: dict[tuple[Path, frozenset[str]], frozenset[Path]] = {}
+        self._said_above: dict[tuple[Path, Path], bool] = {}
+        self._reaching: dict[Path, _Reaching] = {}
 
     @property
     def given(self) -> Collection[Path]:
@@ -128,24 +158,37 @@ class ReachableModules:
 
     def naming(self, joined: Collection[Path], names: Mapping[Path, Collection[str]]) -> list[Module]:
         """The modules that import one of those that take part and name something of it that leads to stacked arrays."""
+        asked = [(source, frozenset(leading)) for source, leading in names.items() if leading]
         found: set[Path] = set()
-        for source, leading in names.items():
-            above = self.graph.above([source]) - {source} if leading else ()
-            naming = {path for path in above if path not in joined and self._facts_of(path).names_one(leading)}
-            found |= naming
-            self._note_unread(naming, source, leading)
-        for source in (path for path, leading in names.items() if leading):
+        for source, leading in asked:
+            found |= self._naming(source, leading)
+        for source, leading in asked:
+            found |= self._loading(source, leading)
+        return self._parsed(found.difference(joined))
+
+    def _naming(self, source: Path, names: frozenset[str]) -> frozenset[Path]:
+        """The files that lead to one by imports and name something of it; asked as often as anything else joins."""
+        if (source, names) not in self._known_naming:
+            above = self.graph.above([source]) - {source}
+            naming = frozenset(path for path in above if self._facts_of(path).names_one(names))
+            self._note_unread(naming, source, names)
+            self._known_naming[source, names] = naming
+        return self._known_naming[source, names]
+
+    def _loading(self, source: Path, names: frozenset[str]) -> frozenset[Path]:
+        """The files that may load one by a string and use something of it."""
+        if (source, names) not in self._known_loading:
             name = import_name(source)
             quoted = re.compile(rf"""["'][^"'\n]*\b{re.escape(name)}\b""")
             loading = self.graph.loaders_of(source)
-            others = (p for p in self.graph.loading_by_name() if p not in joined and (p in self.given or p in loading))
-            found |= {p for p in others if name in self._text(p) and quoted.search(self._text(p))}
-            using = self._note_loads(source, names[source])
+            others = (p for p in self.graph.loading_by_name() if p in self.given or p in loading)
+            found = {p for p in others if name in self._text(p) and quoted.search(self._text(p))}
+            found |= self._note_loads(source, names)
             for path in loading:
                 if source not in self.loading.get(path, ()) or imports_computed(self._text(path)):
-                    self._note_use(path, source, names[source], ROUND_NAMES - STRING_IMPORTS)
-            found |= using.difference(joined)
-        return self._parsed(found)
+                    self._note_use(path, source, names, ROUND_NAMES - STRING_IMPORTS)
+            self._known_loading[source, names] = frozenset(found)
+        return self._known_loading[source, names]
 
     def _note_loads(self, source: Path, names: Collection[str]) -> set[Path]:
         """Keeps what files use of one that they load by a path or name that is said, or may load; gives these files."""
@@ -164,8 +207,11 @@ class ReachableModules:
 
     def _is_said_above(self, path: Path, source: Path) -> bool:
         """Whether a file that loads others, or one that leads to it, says the name of a file."""
-        said = re.compile(rf"""["'](?:[^"'\n]*[/.])?{re.escape(import_name(source))}(?:\.py)?["']""")
-        return any(said.search(self._text(one)) for one in (path, *self.graph.above([path])))
+        if (path, source) not in self._said_above:
+            said = re.compile(rf"""["'](?:[^"'\n]*[/.])?{re.escape(import_name(source))}(?:\.py)?["']""")
+            above = self.graph.above([path])
+            self._said_above[path, source] = any(said.search(self._text(one)) for one in (path, *above))
+        return self._said_above[path, source]
 
     def _loads_of(self, path: Path) -> tuple[Load, ...]:
         if path not in self._loads:
@@ -178,12 +224,12 @@ class ReachableModules:
         if load.names is not None:
             importing = self.graph.above([path]) - {path, source} if load.in_variable else ()
             return load.names.union(*(self._facts_of(one).asked for one in importing)).intersection(names)
-        reaching = self.graph.beneath(self.graph.above([path])) - {source}
-        wide = {path} if load.tails is None else reaching
-        if any(not self._facts_of(one).words.isdisjoint(_ANY_OF_MODULE) for one in wide):
-            return names
-        said = frozenset[str]().union(*(self._facts_of(one).asked for one in reaching))
-        return (said | self._facts_of(path).words).intersection(names)
+        if path not in self._reaching:
+            files = self.graph.beneath(self.graph.above([path]))
+            self._reaching[path] = _Reaching({one: self._facts_of(one) for one in files})
+        own = self._facts_of(path).words
+        any_of = not own.isdisjoint(_ANY_OF_MODULE) if load.tails is None else self._reaching[path].names_any(source)
+        return names if any_of else {one for one in names if one in own or self._reaching[path].asks(one, source)}
 
     def _note_unread(self, paths: Iterable[Path], source: Path, names: Collection[str]) -> None:
         """Keeps what files that only a later Python parses can use of another one."""
@@ -222,6 +268,7 @@ class ReachableModules:
     def _of(self, given: Collection[Path]) -> ReachableModules:
         found = object.__new__(ReachableModules)  # what was read is shared
         found._start(self.graph.of(given), self._texts, self._facts)
+        found._loads, found._said_above, found._reaching = self._loads, self._said_above, self._reaching
         return found
 
     def importing(self, source: Path) -> frozenset[Path]:

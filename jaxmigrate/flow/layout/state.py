@@ -84,15 +84,18 @@ class State:
         self.boxes: dict[Key, Box] = {}
         self.leans = False  # whether anything was taken for granted
         self.changed = False
-        self.reads: set[object] = set()
-        self.dirty: set[object] = set()
+        self.touches = 0  # how often anything changed that is read by a key
+        self.reads: set[object] = set()  # by the body that runs, which are keys as what it touches
+        self.touched: set[object] = set()
         self._roots: dict[ast.ClassDef, ast.ClassDef] = {}
         self._families: dict[ast.ClassDef, ast.ClassDef] = {}
 
     def touch(self, key: object) -> None:
         """Says that what a key stands for has changed, so that whoever read it runs again."""
         self.changed = True
-        self.dirty.add(key)
+        self.touches += 1
+        self.touched.add(key)
+        self.bodies.stale |= self.bodies.readers.pop(key, frozenset())
 
     # Groups and boxes
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from jaxmigrate.flow.layout import module_names
 from jaxmigrate.flow.layout.model import Assumed as Outcomes
@@ -14,6 +15,8 @@ from jaxmigrate.program.modules import Module, Project
 from jaxmigrate.program.scopes import FunctionNode
 from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import Class, Function
+
+Unit: TypeAlias = tuple[ast.AST, Context | None]  # a body, and the call that it runs for
 
 
 @dataclass(slots=True)
@@ -124,7 +127,9 @@ class Bodies:
     told: dict[tuple[FunctionNode, Context], dict[str, bool]] = field(default_factory=dict)  # outcomes, by parameter
     object_flags: dict[ast.ClassDef, Flag | None] = field(default_factory=dict)  # that objects keep, by their family
     of_object: dict[tuple[FunctionNode, Context], Outcomes] = field(default_factory=dict)  # by methods of one object
-    units: dict[ast.AST, dict[Context | None, set[object]]] = field(default_factory=dict)  # what each run has read
+    units: dict[ast.AST, set[Context | None]] = field(default_factory=dict)  # those that have run, by their nodes
+    readers: dict[object, set[Unit]] = field(default_factory=dict)  # which of them have read what stands for a key
+    stale: set[Unit] = field(default_factory=set)  # those that have read what has changed since
     implicit: dict[Function, Class] = field(default_factory=dict)  # those that Python calls, of objects of which class
     runs: int = 0
 
