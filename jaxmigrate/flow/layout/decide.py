@@ -12,9 +12,10 @@ import os
 import traceback
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
-from jaxmigrate.flow.layout import buffers, parted_results, read_only_copies
+from jaxmigrate.flow.layout import buffers, parted_results, read_only_copies, several_devices
 from jaxmigrate.flow.layout.causes import FAILED, Stacked
 from jaxmigrate.flow.layout.choices import Layouts, all_stacked
 from jaxmigrate.flow.layout.drawn_rows import drawn
@@ -23,7 +24,7 @@ from jaxmigrate.flow.layout.grades import graded
 from jaxmigrate.flow.layout.idioms import Idioms
 from jaxmigrate.flow.layout.interpreter import HostCode, Interpreter
 from jaxmigrate.flow.layout.listed_devices import ListedDevices
-from jaxmigrate.flow.layout.model import Loan
+from jaxmigrate.flow.layout.model import Devices, Loan
 from jaxmigrate.flow.layout.presuming import presumed
 from jaxmigrate.flow.layout.solution import Solution
 from jaxmigrate.flow.layout.solve import Setup
@@ -142,11 +143,32 @@ def _parting(code: HostCode, setup: Setup, known: _Known) -> _Known:
 
 def _followed(code: HostCode, setup: Setup, trust: Trust) -> tuple[Layouts, Interpreter | None]:
     """The layouts of a program, and what followed it; none where it is too large."""
-    interpreter = Interpreter(TRANSFERS, code, Idioms(code.resolver, trust, some=setup.some))
-    interpreter.lending.several = setup.processes or isinstance(setup.some, ListedDevices)
-    if not follow(interpreter):
+    interpreter = _interpreted(code, setup, trust, Devices())
+    if interpreter is None:
         return all_stacked(code.sites, TOO_LARGE), None
-    return _decided(interpreter, lambda: Solution(interpreter, setup)), interpreter
+    ways = several_devices.fewer(interpreter, processes=setup.processes)
+    others = [_interpreted(code, setup, trust, way) for way in ways]
+    for other in others:
+        if other is not None:
+            several_devices.keep_what_both_run(interpreter, other)
+    found = _solved(interpreter, setup)
+    for other in others:
+        if other is None or not several_devices.agree(interpreter, found, other, _solved(other, setup)):
+            plain = _interpreted(code, setup, trust, None)
+            return (_solved(plain, setup), plain) if plain is not None else (all_stacked(code.sites, TOO_LARGE), None)
+    return found, interpreter
+
+
+def _solved(interpreter: Interpreter, setup: Setup) -> Layouts:
+    return _decided(interpreter, partial(Solution, interpreter, setup))
+
+
+def _interpreted(code: HostCode, setup: Setup, trust: Trust, devices: Devices | None) -> Interpreter | None:
+    """What followed a program as it runs on some devices, or, for None, on any; None where it is too large."""
+    interpreter = Interpreter(TRANSFERS, code, Idioms(code.resolver, trust, some=setup.some))
+    interpreter.devices = devices
+    interpreter.lending.several = setup.processes or isinstance(setup.some, ListedDevices)
+    return interpreter if follow(interpreter) else None
 
 
 def _with_draws(code: HostCode, setup: Setup, trust: Trust) -> tuple[Layouts, Interpreter | None, Trust]:

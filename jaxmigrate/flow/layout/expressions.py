@@ -20,6 +20,7 @@ from jaxmigrate.flow.layout import (
     phased_attributes,
     projections,
     read_only_copies,
+    several_devices,
     spare_keys,
     texts,
     transient_attributes,
@@ -112,6 +113,7 @@ def _conditional(it: Interpreter, node: ast.IfExp, frame: Frame) -> Abstract:
     test(it, node.test, frame)
     assumed = outcomes.holds(it, node.test, frame)
     if assumed is not None:
+        several_devices.pass_over(it, node, frame)
         return it.evaluate(node.body if assumed else node.orelse, frame)
     one, other = it.evaluate(node.body, frame), it.evaluate(node.orelse, frame)
     return it.join(one, other, node, frame.module)

@@ -95,6 +95,8 @@ class Interpreter(State):
         What has had no value when nothing changed any more comes about in a way that fix cannot follow.
         """
         value = self.transfers.expressions.get(type(node), self.transfers.other)(self, node, frame)
+        if self.devices is not None and self.devices.evaluated is not None:
+            self.devices.evaluated.add(node)
         if isinstance(value, Seq | Dct | Tup):
             self.reads.update(("box", id(box)) for box in boxes_in(value))
         return PLAIN if self.final and value == NOTHING and not isinstance(node, ast.Name) else value

@@ -8,8 +8,10 @@ from __future__ import annotations
 import ast
 
 from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.program.attribute_stores import stored_attributes
 from jaxmigrate.program.class_attributes import class_attributes
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.once import once
 from jaxmigrate.program.scopes import Binding, defaults_of
 from jaxmigrate.program.values import Class, External
 
@@ -101,3 +103,20 @@ def _class_around(node: ast.AST, module: Module) -> Class | None:
         if isinstance(above, ast.ClassDef):
             return Class(module, above)
     return None
+
+
+@once
+def stored(it: Interpreter) -> dict[str, list[tuple[ast.Attribute, Module]]]:
+    """The attributes that the program sets or deletes, by name."""
+    found: dict[str, list[tuple[ast.Attribute, Module]]] = {}
+    for module in it.resolver.project.program:
+        for name, targets in stored_attributes(module).items():
+            found.setdefault(name, []).extend((target, module) for target in targets)
+    return found
+
+
+@once
+def reflects(it: Interpreter) -> bool:
+    """Whether some module sets attributes by names that are only known when it runs."""
+    names = {"setattr", "__dict__", "__setattr__", "__getattribute__", "vars"}
+    return any(not names.isdisjoint(module.table.named) for module in it.resolver.project.program)

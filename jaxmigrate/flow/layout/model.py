@@ -46,6 +46,39 @@ class Flag:
     node: ast.expr = field(compare=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A test whether there are more devices than one, or, where not `sense`, whether there are not.
+
+    `local` are those of one process. `named` is their number, where only its name says what it counts.
+    """
+
+    local: bool
+    sense: bool
+    named: ast.expr | None = None
+    module: Module | None = None
+
+
+@dataclass(slots=True)
+class Devices:
+    """Whether a program is followed for more devices than one, of a process (`local`) and in all (`every`).
+
+    `asked` are the tests that decides, `passed` the statements that have them. Where it is followed once more, for
+    fewer devices, `roots` are the functions that had no caller in sight, and `evaluated` the expressions that ran.
+    """
+
+    local: bool = True
+    every: bool = True
+    asked: dict[ast.expr, Asked] = field(default_factory=dict)
+    passed: set[ast.AST] = field(default_factory=set)
+    roots: frozenset[ast.AST] | None = None
+    evaluated: set[ast.AST] | None = None
+
+    def several(self, local: bool) -> bool:
+        """Whether there are more of these than one."""
+        return self.local if local else self.every
+
+
 Assumed: TypeAlias = frozenset[tuple[Flag, bool]]
 Context: TypeAlias = ast.Call | tuple[ast.Call, Assumed]
 

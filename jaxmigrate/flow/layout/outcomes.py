@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from jaxmigrate.flow.conditions import constants
-from jaxmigrate.flow.layout import object_flags
+from jaxmigrate.flow.layout import object_flags, several_devices
 from jaxmigrate.flow.layout.buffers import is_written
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.kept_flags import (
@@ -23,13 +23,15 @@ from jaxmigrate.flow.layout.kept_flags import (
     is_self,
     is_truth_of_class,
     is_unchanging,
+    reflects,
+    stored,
     stores_of,
 )
 from jaxmigrate.flow.layout.kinds import COUNTS
 from jaxmigrate.flow.layout.model import Assumed, Context, Flag, Frame, Given
 from jaxmigrate.flow.layout.values import Abstract
 from jaxmigrate.flow.map_prefilter import MAPS
-from jaxmigrate.program.attribute_stores import stored_attributes, stored_value
+from jaxmigrate.program.attribute_stores import stored_value
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once, once_each
@@ -73,6 +75,7 @@ def runs(it: Interpreter, unit: Module | Function, context: Context | None) -> I
         outcome = object_flags.told_outcome(it, unit, told, reader, kept)
         fixed = frozenset({(kept, outcome)}) if outcome is not None else fixed
     flags = [flag for flag in flags if flag.text not in told and flag not in dict(fixed)]
+    flags = [flag for flag in flags if several_devices.holds(it, flag.node, flag.module) is None]
     for outcomes in product((False, True), repeat=len(flags)):
         yield fixed.union(zip(flags, outcomes, strict=True))
 
@@ -107,8 +110,10 @@ def holds(it: Interpreter, test: ast.expr, frame: Frame, asking: Function | None
 
     It may stand in another method of the same object, `asking`.
     """
-    if not frame.assumed and not frame.told:
+    if not frame.assumed and not frame.told and it.devices is None:
         return None
+    if (known := several_devices.holds(it, test, frame.module)) is not None:
+        return known
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             inner = holds(it, operand, frame, asking)
@@ -133,6 +138,7 @@ def holds(it: Interpreter, test: ast.expr, frame: Frame, asking: Function | None
 
 def lean(it: Interpreter, values: list[Abstract], frame: Frame) -> None:
     """Has arrays of a body that is followed for some outcomes rest on what is assumed of the flags."""
+    several_devices.lean(it, values)
     for flag, _ in frame.assumed:
         if not flag.proven:
             says = f"`{flag.text}` does not change while the program runs"
@@ -281,7 +287,7 @@ def _is_truth(it: Interpreter, node: ast.expr, module: Module, above: frozenset[
         case ast.Attribute(attr=name):
             if not all(map(is_truth_of_class, class_values(it, name))):
                 return None
-            stores = stores_of(it, node, module, _stored(it).get(name, [])) if name not in above else []
+            stores = stores_of(it, node, module, stored(it).get(name, [])) if name not in above else []
             values, inside = [(stored_value(one, where), where) for one, where in stores], above | {name}
             if values and all(value is not None and _is_truth(it, value, where, inside) for value, where in values):
                 return True
@@ -332,13 +338,13 @@ def _kept(it: Interpreter, node: ast.expr, module: Module) -> bool | None:
                 return None
             return not isinstance(binding.value, ast.Attribute)
         case ast.Attribute(value=ast.Name() | ast.Attribute() as owner):
-            inner, stores = _kept(it, owner, module), _stored(it).get(node.attr, [])
+            inner, stores = _kept(it, owner, module), stored(it).get(node.attr, [])
             set_later = any(not _makes(one, where) for one, where in stores)
             remade = is_self(owner) and remakes_objects(it.resolver)
             if inner is None or set_later or remade or node.attr in _methods(it) or is_written(it, node, module):
                 return None
             own = is_self(owner) and len(stores) == 1
-            return own and is_own(it, node, stores[0][0], module, stores[0][1]) and not _reflects(it)
+            return own and is_own(it, node, stores[0][0], module, stores[0][1]) and not reflects(it)
         case ast.Call(keywords=[]):
             return True if _counts(it, node, module) else None
     return None
@@ -355,7 +361,7 @@ def _is_number(it: Interpreter, node: ast.expr, module: Module, above: frozenset
     An attribute that is set to others of its name, `above`, says nothing of itself.
     """
     if isinstance(node, ast.Attribute):
-        stores = [(stored_value(target, where), where) for target, where in _stored(it).get(node.attr, [])]
+        stores = [(stored_value(target, where), where) for target, where in stored(it).get(node.attr, [])]
         inside = above | {node.attr}
         return (
             node.attr not in above
@@ -402,16 +408,6 @@ def _binding(it: Interpreter, name: ast.Name, module: Module) -> Binding | None:
     return only
 
 
-@once
-def _stored(it: Interpreter) -> dict[str, list[tuple[ast.Attribute, Module]]]:
-    """The attributes that the program sets or deletes, by name."""
-    found: dict[str, list[tuple[ast.Attribute, Module]]] = {}
-    for module in it.resolver.project.program:
-        for name, targets in stored_attributes(module).items():
-            found.setdefault(name, []).extend((target, module) for target in targets)
-    return found
-
-
 def _makes(target: ast.Attribute, module: Module) -> bool:
     """Whether an attribute is set by the `__init__` of its object, once."""
     function = module.table.function_of(target)
@@ -426,10 +422,3 @@ def _methods(it: Interpreter) -> frozenset[str]:
     scopes = (scope for module in it.resolver.project.program for scope in module.table.own_scope.values())
     classes = (scope for scope in scopes if scope.kind == "class")
     return frozenset(name for scope in classes for name, found in scope.bindings.items() if found[0].kind == "def")
-
-
-@once
-def _reflects(it: Interpreter) -> bool:
-    """Whether some module sets attributes by names that are only known when it runs."""
-    names = {"setattr", "__dict__", "__setattr__", "__getattribute__", "vars"}
-    return any(not names.isdisjoint(module.table.named) for module in it.resolver.project.program)

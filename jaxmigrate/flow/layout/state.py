@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from jaxmigrate.flow.layout.causes import Reason, Stacked
 from jaxmigrate.flow.layout.functions import is_generator
 from jaxmigrate.flow.layout.idioms import Idioms
-from jaxmigrate.flow.layout.model import Env, Key
+from jaxmigrate.flow.layout.model import Devices, Env, Key
 from jaxmigrate.flow.layout.stores import Assumed, Blockers, Bodies, Lending, Looks, Maps, Operations, Wrappers
 from jaxmigrate.flow.layout.values import (
     CONTAINER,
@@ -82,6 +82,7 @@ class State:
         self.attributes: dict[object, set[Key]] = {}  # of these, the attributes of a family of classes
         self.groups: dict[Key, Group] = {}
         self.boxes: dict[Key, Box] = {}
+        self.devices: Devices | None = None
         self.leans = False  # whether anything was taken for granted
         self.changed = False
         self.touches = 0  # how often anything changed that is read by a key

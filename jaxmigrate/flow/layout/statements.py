@@ -24,6 +24,7 @@ from jaxmigrate.flow.layout import (
     named_functions,
     outcomes,
     projections,
+    several_devices,
 )
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
@@ -107,6 +108,7 @@ def _if(it: Interpreter, node: ast.If, frame: Frame) -> None:
     expressions.test(it, node.test, frame)
     assumed = outcomes.holds(it, node.test, frame)
     if assumed is not None:
+        several_devices.pass_over(it, node, frame)
         _branches(it, [node.body if assumed else node.orelse], node, frame)
         return
     truth = conditions.known_truth(it.resolver, node.test, frame.module)

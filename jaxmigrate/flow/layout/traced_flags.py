@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from jaxmigrate.flow.layout import object_flags, outcomes
+from jaxmigrate.flow.layout import object_flags, outcomes, several_devices
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame
 from jaxmigrate.program.once import once
@@ -36,6 +36,10 @@ def note_made(it: Interpreter, site: ast.expr, frame: Frame) -> None:
 
 def held(it: Interpreter, site: ast.expr, function: Value) -> Held:
     """The tests of a mapped function that certainly turn out in one way, with that way."""
+    return several_devices.in_traced(it) + _held_by_makers(it, site, function)
+
+
+def _held_by_makers(it: Interpreter, site: ast.expr, function: Value) -> Held:
     makers = [*_makers(it).get(site, {}).values()]
     if not makers or not isinstance(function, Function) or not all(maker.assumed for maker in makers):
         return ()

@@ -39,6 +39,8 @@ def start_uncalled(it: Interpreter, names: set[str]) -> None:
     that leads to stacked arrays have no part in anything, unless Python calls them by itself.
     """
     waiting = _waiting(it, names)
+    if it.devices is not None and it.devices.roots is not None:
+        waiting = [f for f in waiting if f.node in it.devices.roots]
     naming = Counter(name for f in waiting for name in it.names_in(f.node))
     free = [f for f in waiting if naming[_name_of(f)] <= (_name_of(f) in it.names_in(f.node))]
     kept = {name for module in it.modules for name in _kept_in(it, module)}
@@ -49,7 +51,7 @@ def start_uncalled(it: Interpreter, names: set[str]) -> None:
         _call_unseen(it, function, Stacked.NOT_VISIBLE.reason("is returned by a function without a visible call"))
     if waiting:
         return
-    for function in [*it.bodies.functions.values()]:
+    for function in [*it.bodies.functions.values()] if it.devices is None or it.devices.roots is None else ():
         if ("unseen", function.node) not in it.variables and _never_given(it, function):
             _call_unseen(it, function, Stacked.NOT_VISIBLE.reason("comes from a function that is not called"))
 
