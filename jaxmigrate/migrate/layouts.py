@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from jaxmigrate.flow.layout import listed_devices
+from jaxmigrate.flow.layout import counted_devices, listed_devices
 from jaxmigrate.flow.layout.choices import Layouts
 from jaxmigrate.flow.layout.decide import layouts
 from jaxmigrate.flow.layout.given_devices import is_given
@@ -136,9 +136,13 @@ def choose(mapped: Mapped, resolver: Resolver, trust: Trust, unwritten: Unwritte
 
     setup = Setup(axis, around.processes, around.guarded, around.several, own_devices, some, unwritten.whole)
     found = followed(setup)
-    lists = listed_devices.given((one for ones in every.values() for one in ones), resolver)
+    all_sites = [one for ones in every.values() for one in ones]
+    lists = listed_devices.given(all_sites, resolver)
+    if (lists is None or not lists.of_maps) and not around.several and (trust.likely or not around.processes):
+        lists = counted_devices.chosen(all_sites, resolver, lists) or lists
     apart = around.several and lists is not None and lists.are_own
-    alone = apart or (around.several and trust.likely and lists is not None and lists.are_put_by_one)
+    by_one = around.processes if lists is not None and lists.is_counted else around.several
+    alone = apart or (by_one and trust.likely and lists is not None and lists.are_put_by_one)
     if some is not None or around.several > alone or lists is None or not (trust.likely or lists.is_certain):
         lists = None
     else:

@@ -10,7 +10,7 @@ import ast
 import re
 from collections.abc import Hashable, Iterator
 
-from jaxmigrate.flow.layout.device_idents import class_of, settled, stores_of
+from jaxmigrate.flow.layout.device_idents import class_of, root_of, settled, stores_of
 from jaxmigrate.flow.layout.listed_devices import ListedDevices, scope_of
 from jaxmigrate.migrate.names import FileNames
 from jaxmigrate.program.modules import Module
@@ -37,6 +37,7 @@ class ListedMeshes:
         self._with_mesh: list[ast.ClassDef] = []
         self._named_in: list[tuple[str, Scope]] = []
         self._made: dict[Hashable, str] = {}
+        self._above_first: dict[Hashable, Before] = {}
 
     def here(self, axis: str) -> str:
         """The source of the mesh for the operation's arrays, along an axis; empty where a map lays them out."""
@@ -49,7 +50,7 @@ class ListedMeshes:
         assert listed is not None  # else its arrays stay stacked
         if self._is_alone(listed):
             return f"{self._mesh(self.node, listed, axis)}.size"
-        return f"len({ast.unparse(listed)})"
+        return self.lists.number(ast.unparse(listed))
 
     def _listed(self) -> ast.expr | None:
         ident = self.lists.of(self.node, self.module) if self.node is not None else None
@@ -66,11 +67,12 @@ class ListedMeshes:
     def _mesh(self, node: ast.expr | None, listed: ast.expr, axis: str) -> str:
         if self._is_alone(listed):
             return self._above(listed, axis)
-        made = f"{self.names.of('jax.sharding.Mesh')}({ast.unparse(listed)}, ({self.quote}{axis}{self.quote},))"
-        if isinstance(listed, ast.Attribute) and node is not None:
-            return self._kept(listed, node, made, axis)
+        made = self._source(listed, axis)
+        kept = self._kept(listed, node, made, axis) if isinstance(listed, ast.Attribute) and node is not None else made
+        if kept == made and not self.lists.starts_backend and node is not None:
+            return self._late(listed, node, made)
         if not isinstance(listed, ast.Name):
-            return made
+            return kept
         scope = scope_of(node, self.module) if node is not None else None
         holder = scope.lookup(listed.id) if scope is not None else None
         if holder is None:
@@ -79,6 +81,39 @@ class ListedMeshes:
         if key not in self._made:
             self._made[key] = self._named(listed.id, holder, made) or made
         return self._made[key]
+
+    def _late(self, listed: ast.expr, node: ast.expr, made: str) -> str:
+        """A mesh of so many devices as a number says, above what needs it first: none is asked for before that."""
+        root, scope = root_of(listed), scope_of(node, self.module)
+        holder = scope.lookup(root) if scope is not None else None
+        if scope is None or holder is None:
+            return made
+        function = scope.function()
+        user = function if holder.kind == "module" and function is not None else holder
+        given = settled(root, holder, self.module) if user is holder else None
+        block = self.module.table.block_of(given) if given is not None else getattr(user.node, "body", [])
+        statement = self.module.table.statement_of(node)
+        while statement is not None and statement not in block:
+            statement = self.module.table.statement_of(self.module.table.parents[statement])
+        if statement is None or (given is not None and block.index(statement) <= block.index(given)):
+            return made
+        key = (user.node, made)
+        if key not in self._made:
+            is_function = isinstance(user.node, ast.FunctionDef | ast.AsyncFunctionDef)
+            self._made[key] = self.names.local(user.node if is_function else None, "mesh")
+        before = self._above_first.get(key)
+        if before is None or block.index(statement) < block.index(before.statement):
+            if before is not None:
+                self.operations.remove(before)
+            self._above_first[key] = Before(statement, code(f"{self._made[key]} = {made}"))
+            self.operations.append(self._above_first[key])
+        return self._made[key]
+
+    def _source(self, listed: ast.expr, axis: str) -> str:
+        """The source of the mesh of a list."""
+        jax, numpy = (self.names.of(one) if self.lists.is_counted else "" for one in ("jax", "numpy"))
+        devices = self.lists.source(ast.unparse(listed), jax, numpy)
+        return f"{self.names.of('jax.sharding.Mesh')}({devices}, ({self.quote}{axis}{self.quote},))"
 
     def _kept(self, listed: ast.Attribute, node: ast.expr, made: str, axis: str) -> str:
         """A mesh in an attribute, behind the statement in `__init__` that gives that of its list its value."""
@@ -93,7 +128,7 @@ class ListedMeshes:
             statement = self.module.table.statement_of(store)
             if statement is not None and cls not in self._with_mesh and self._can_keep(cls, store):
                 self._with_mesh.append(cls)
-                owner, text = ast.unparse(store.value), made.replace(ast.unparse(listed), ast.unparse(store), 1)
+                owner, text = ast.unparse(store.value), self._source(store, axis)
                 self.operations.append(After(statement, code(f"{owner}.{ATTRIBUTE} = {text}")))
                 self._made[key] = f"{ast.unparse(listed.value)}.{ATTRIBUTE}"
         return self._made[key]
@@ -123,7 +158,8 @@ class ListedMeshes:
 
     def _named(self, listed: str, holder: Scope, made: str) -> str:
         """The name of a mesh behind what makes its list; empty where that is elsewhere, or the name is taken."""
-        name = "mesh" if len(self.lists.idents) == 1 else f"{re.sub('_devices$', '', listed, flags=re.IGNORECASE)}_mesh"
+        of_what = re.sub("_?devices$", "", listed, flags=re.IGNORECASE) if len(self.lists.idents) > 1 else ""
+        name = f"{of_what}_mesh" if of_what else "mesh"
         name = name.upper() if listed.isupper() else name
         if name in self.names.taken or any(_meets(holder, other) for one, other in self._named_in if one == name):
             return ""

@@ -383,7 +383,7 @@ class Lists:
                 case ast.Name(id=name) if name in own:
                     continue
                 case ast.Name() | ast.Attribute():
-                    if not (isinstance(one, ast.Attribute) and _root(one) in own):
+                    if not (isinstance(one, ast.Attribute) and root_of(one) in own):
                         known[ast.unparse(one)] = self.ident(one, module, depth - 1)
                 case ast.Call(func=func) if one is not node:
                     pure = self._external(func, module) in OF_JAX | PURE | GIVEN_ONCE
@@ -549,7 +549,8 @@ def _end(node: ast.expr) -> ast.expr:
     return node
 
 
-def _root(node: ast.Attribute) -> str:
+def root_of(node: ast.expr) -> str:
+    """The name that an expression of dots begins with."""
     end = _end(node)
     return end.id if isinstance(end, ast.Name) else ""
 

@@ -59,6 +59,7 @@ class ListedDevices:
     """
 
     size = None
+    is_counted = False  # whether they are the first of all, as many as a number says
 
     def __init__(
         self,
@@ -92,9 +93,8 @@ class ListedDevices:
 
     @cached_property
     def are_put_by_one(self) -> bool:
-        """Whether arrays are put on devices of `jax.devices()`, of which one of several processes has only some."""
-        idents = (self.lists.ident(*one) for one in _put_on(self.resolver))
-        return any(ident in self.idents and _is_of_every(ident) for ident in idents)
+        """Whether arrays are put on them: a process can do so on its own devices alone."""
+        return any(self.lists.ident(*one) in self.idents for one in _put_on(self.resolver))
 
     @cached_property
     def are_own(self) -> bool:
@@ -116,6 +116,25 @@ class ListedDevices:
     def count(self, jax: str) -> str:
         """What a message calls how many they are."""
         return f"len({self.text(jax)})"
+
+    @property
+    def starts_backend(self) -> bool:
+        """Whether what says the devices has found them already, so that a mesh may be made where it is."""
+        return True
+
+    def source(self, said: str, jax: str, numpy: str) -> str:
+        """The source of the devices of a mesh, where a list is `said`."""
+        del jax, numpy
+        return said
+
+    def number(self, said: str) -> str:
+        """The source of how many devices a list has that is `said`."""
+        return f"len({said})"
+
+    def _may_be_said(self, name: str) -> bool:
+        """Whether a name says a list, and does not have the same value by chance."""
+        del name
+        return True
 
     def is_one(self, node: ast.expr, module: Module) -> bool:
         """Whether an expression is one of the lists."""
@@ -216,6 +235,7 @@ class ListedDevices:
                 known = (
                     inner is not None
                     and inner.lookup(name) is scope
+                    and self._may_be_said(name)
                     and ident == self.lists.of_name(name, scope, module)
                 )
                 if known and self._is_bound(name, scope, node, module, later=scope.function() is not function):
@@ -287,13 +307,6 @@ def _is_list_for_certain(ident: Ident) -> bool:
     if ident[0] == "given":
         return isinstance(ident[1], tuple) and _is_list_for_certain(ident[1])
     return ident[0] in ("devices", "first", "some", "said")
-
-
-def _is_of_every(ident: object) -> bool:
-    """Whether a list has devices of `jax.devices()`, which are those of all processes."""
-    if not isinstance(ident, tuple):
-        return False
-    return ident[:2] == ("devices", "jax.devices") or any(map(_is_of_every, ident))
 
 
 def _is_of_own(ident: object) -> bool:

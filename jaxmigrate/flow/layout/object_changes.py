@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 
+from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.syntax import last_name
+from jaxmigrate.program.values import External
 
 CHANGING = frozenset(  # methods that may change their object, and functions that may change what they are given
     {"add", "append", "appendleft", "clear", "copyto", "difference_update", "discard", "extend", "fill", "heapify"}
@@ -21,7 +23,8 @@ class Changes:
 
     def __init__(self, resolver: Resolver) -> None:
         texts = [module.text for module in resolver.project.program]
-        self.by_getattr = any("getattr(" in text for text in texts)
+        modules = [module for module in resolver.project.program if "getattr" in module.text]
+        self.by_getattr = any(_asks_by_name(node, module, resolver) for module in modules for node in module.nodes)
         self.by_name = any(word in text for text in texts for word in ("setattr(", "vars(", "__dict__"))
         self.owners: set[str] = set()  # of `config.update(...)`
         for module in resolver.project.program:
@@ -34,6 +37,17 @@ class Changes:
     def may_change(self, owner: ast.expr) -> bool:
         """Whether something may give an attribute of an object another value."""
         return self.by_name or last_name(owner) in self.owners
+
+
+def _asks_by_name(node: ast.AST, module: Module, resolver: Resolver) -> bool:
+    """Whether an expression is `getattr`, but where that asks a module of a library: `getattr(jax.nn, name)`."""
+    if not isinstance(node, ast.Name) or node.id != "getattr":
+        return False
+    call = module.table.parents.get(node)
+    if not isinstance(call, ast.Call) or call.func is not node or not call.args:
+        return True
+    values = resolver.values(call.args[0], module) if isinstance(call.args[0], ast.Name | ast.Attribute) else ()
+    return not values or not all(isinstance(one, External) for one in values)
 
 
 @once
