@@ -321,3 +321,80 @@ def test_a_running_sum_over_a_count(later: str, divisor: str) -> None:
 def test_a_count_that_may_be_an_array_is_no_number(later: str) -> None:
     files = {"main.py": RUNNING.replace("LATER", later).replace("DIVISOR", "count")}
     assert layouts(plan(files))[1][-1] == "stacked"
+
+
+ALONG_LAST = (
+    HEAD
+    + """\
+X = np.sin(np.arange(48, dtype=np.float32)).reshape(16, 3)
+
+
+def step(w, x):
+    logits = x * w
+    return jax.lax.pmean(jnp.mean(logits), "i"), logits
+
+
+p_step = jax.pmap(step, axis_name="i")
+
+
+def main():
+    w, told = jax_utils.replicate(jnp.ones(3)), []
+    for i in range(2):
+        loss, logits = p_step(w, shard(X + i))
+        told.append(np.asarray(USE).tolist())
+    return told
+
+
+RESULT = main()
+"""
+)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "jnp.argmax(logits, axis=-1).reshape(-1)",
+        "np.argmax(np.array(logits), -1).flatten()",
+        "jax.nn.softmax(logits).reshape(-1, 3)",
+    ],
+)
+def test_what_is_computed_along_the_last_axis_is_presumed_to_keep_the_rows(use: str) -> None:
+    text = ALONG_LAST.replace("USE", use)
+    found = plan({"main.py": text})
+    assert layouts(found)[1][1] == "split"
+    assert any("has more numbers than one" in one.says for one in found.sites[0].assumed)
+    assert layouts(plan({"main.py": text}, "auto"))[1][1] == "stacked"
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "jnp.argmax(logits, axis=0)",
+        "jnp.argmax(logits).reshape(-1)",
+        "jnp.argsort(logits, axis=-1, descending=True).reshape(-1, 3)",
+        "jax.nn.softmax(logits, axis=1).reshape(-1, 3)",
+    ],
+)
+def test_what_is_computed_along_another_axis_keeps_its_array_stacked(use: str) -> None:
+    assert layouts(plan({"main.py": ALONG_LAST.replace("USE", use)}))[1][1] == "stacked"
+
+
+@pytest.mark.parametrize("use", ["np.exp(loss)[0]", "jax.nn.sigmoid(loss)[0]", "np.tanh(loss[0])"])
+def test_what_is_computed_of_each_element_and_then_read_of_one_device_is_replicated(use: str) -> None:
+    assert layouts(plan({"main.py": ALONG_LAST.replace("USE", use)}))[1][0] == "replicated"
+
+
+@pytest.mark.parametrize("use", ["np.isnan(loss).any()", "np.isfinite(loss).all()"])
+def test_a_truth_of_all_elements_is_proven(use: str) -> None:
+    found = plan({"main.py": ALONG_LAST.replace("USE", use)}, "auto")
+    assert layouts(found)[1][0] == "replicated"
+    assert f"np.asarray({use})" in found.files[0].after
+
+
+def test_results_of_such_arithmetic_stay_the_same() -> None:
+    uses = "(jnp.argmax(logits, axis=-1).reshape(-1), np.exp(loss)[0], jax.nn.softmax(logits).reshape(-1, 3))"
+    text = ALONG_LAST.replace("np.asarray(USE).tolist()", f"[np.asarray(one).tolist() for one in {uses}]")
+    found = plan({"main.py": text})
+    assert layouts(found) == (["replicated", "split"], ["replicated", "split"])
+    before, after = both("along last", {"main.py": text}, found)
+    assert before["result"] == after["result"]

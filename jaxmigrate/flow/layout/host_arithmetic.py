@@ -14,6 +14,7 @@ from math import frexp
 from jaxmigrate.flow.layout import one_array, plain_numbers, reductions
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given
+from jaxmigrate.flow.layout.shape_texts import is_minus_one
 from jaxmigrate.flow.layout.values import (
     NOTHING,
     NUMBER,
@@ -37,6 +38,9 @@ OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow
 COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 MAPS = named("elementwise")
 ROUNDED = named("rounded")
+TRUTHS = named("truths")
+ALONG_LAST = named("along-last")
+BY_DEFAULT = named("last-by-default")
 METHODS = frozenset({"clip", "round"})
 
 
@@ -140,10 +144,39 @@ def function(it: Interpreter, name: str, given: Given, node: ast.Call, frame: Fr
         return None
     if name in MAPS | ROUNDED and set(given.named) <= {"a_max", "a_min", "max", "min"}:
         result = computed(it, _operands(given), node, frame)
-        if not name.startswith("jax."):
-            it.lending.on_host.update(groups_in(result) if result is not None else ())
+        if result is not None and not name.startswith("jax.") and name not in TRUTHS:
+            _note_numpys(it, result, node, frame)
         return result
+    if name in ALONG_LAST and (found := _along_last(it, name, given, node, frame)) is not None:
+        return found
     return reductions.function(it, name, given, node, frame)
+
+
+def _note_numpys(it: Interpreter, result: Abstract, node: ast.Call, frame: Frame) -> None:
+    """Notes that NumPy gives a result, whose type may change with that of numbers if it is a single number."""
+    if it.trust.likely and not it.lending.several:
+        refs = [result] if isinstance(result, Ref) else []
+        says = f"`{ast.unparse(node)}` keeps its type where it gives a single number"
+        it.lean(refs, Assumption("likely", "unreplicates", "", says, frame.module, node))
+    else:
+        it.lending.on_host.update(groups_in(result))
+
+
+def _along_last(it: Interpreter, name: str, given: Given, node: ast.Call, frame: Frame) -> Abstract | None:
+    """What is computed along the last axis of an array of which each row has more numbers than one: of logits, say."""
+    value, place = given.positional[:1], given.places.get(0)
+    axes = [*node.args[1:], *(k.value for k in node.keywords if k.arg == "axis")]
+    says_last = [is_minus_one(one) for one in axes] == [True] or (not axes and name in BY_DEFAULT)
+    if len(value) != 1 or not isinstance(value[0], Ref) or place is None or not it.trust.likely:
+        return None
+    if not says_last or any(k.arg != "axis" for k in node.keywords) or not one_array.is_one(it, value[0], place, frame):
+        return None
+    says = f"each row of `{ast.unparse(place)}` has more numbers than one"
+    it.lean(value, Assumption("likely", "splits", "", says, frame.module, node))
+    result = computed(it, [(value[0], place)], node, frame)
+    if result is not None and not name.startswith("jax."):
+        it.lending.on_host.update(groups_in(result))
+    return result
 
 
 def method(it: Interpreter, owner: Ref, name: str, given: Given, node: ast.Call, frame: Frame) -> Abstract | None:
