@@ -9,7 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from jaxmigrate.flow.layout.choices import SiteChoice
-from jaxmigrate.flow.layout.counts import counts_devices, has_fixed_rows, may_be_fewer, may_map_fewer
+from jaxmigrate.flow.layout.counts import (
+    copies_to_fixed_rows,
+    counts_devices,
+    has_fixed_rows,
+    may_be_fewer,
+    may_map_fewer,
+)
 from jaxmigrate.flow.layout.device_lists import changes_devices
 from jaxmigrate.migrate.array_texts import Program
 from jaxmigrate.migrate.asked_axes import may_be_asked
@@ -179,6 +185,7 @@ class MapPlans:
             stem = module.path.stem
             near = [m for m in self.project.named if m is module or stem in m.text]
             counted = self.around.processes or any(map(counts_devices, near))
+            counted = counted and not copies_to_fixed_rows(module)
             self._counted[module] = counted and not may_map_fewer(module, near, self.resolver)
         return self._counted[module]
 

@@ -16,6 +16,7 @@ from jaxmigrate.migrate.aliases import aliased_sites, names_of_aliases, passed_o
 from jaxmigrate.migrate.api_updates.plans import with_new_names, with_renewed_originals
 from jaxmigrate.migrate.api_updates.shared_helpers import with_shared_helpers
 from jaxmigrate.migrate.cleanup import without_leftovers
+from jaxmigrate.migrate.compared import leave_compared
 from jaxmigrate.migrate.decide import Decision, Refusal, decide, surroundings
 from jaxmigrate.migrate.faked import leave_faked
 from jaxmigrate.migrate.file_work import FileWork
@@ -247,6 +248,7 @@ class _ProjectPlanner:
         decisions = leave_kept(decisions, sites, self._reference_of, self.options.wanted, outside)
         roots = {s.node: node for own in sites.values() for s in own if (node := self._reference_of(s)) is not None}
         decisions = leave_faked(decisions, sites, roots, self.project.program, self.resolver)
+        decisions = leave_compared(decisions, self.reachable.graph)
         if around.several:
             decisions = leave_weak(decisions, sites, roots, self.project.program, self.resolver)
         decisions = leave_together(decisions, sites, self.resolver, self._reference_of)

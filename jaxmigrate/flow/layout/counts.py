@@ -287,6 +287,14 @@ def has_fixed_rows(node: ast.expr, module: Module) -> bool:
     return False
 
 
+def copies_to_fixed_rows(module: Module) -> bool:
+    """Whether a file makes an array of a written number of copies, `broadcast_to(key, (1, *key.shape))`."""
+    if "broadcast_to" not in module.text:
+        return False
+    calls = (c for c in module.nodes if isinstance(c, ast.Call) and last_name(c.func) == "broadcast_to")
+    return any(has_fixed_rows(call, module) for call in calls)
+
+
 def _is_written(bound: ast.expr | None) -> bool:
     """Whether a slice begins or ends at a number that its source says: it has fewer rows, or as many as that."""
     number = bound.operand if isinstance(bound, ast.UnaryOp) else bound
@@ -301,6 +309,16 @@ def _is_fixed_call(name: str, first: ast.expr, more: Sequence[ast.expr], module:
             return bool(more) and isinstance(more[0], ast.Constant) and more[0].value == 0
         case (("arange" | "ones" | "zeros" | "empty" | "full"), ast.Constant(value=int() | float())):
             return name != "arange" or not more
+        case "broadcast_to", _:
+            return bool(more) and isinstance(more[0], ast.Tuple) and _is_written(next(iter(more[0].elts), None))
+        case "reshape", ast.Tuple(elts=[ast.Constant(value=int()), *_]) | ast.Constant(value=int()):
+            return True
+        case "reshape", _:
+            return (
+                bool(more)
+                and isinstance(more[0], ast.Tuple)
+                and isinstance(next(iter(more[0].elts), None), ast.Constant)
+            )
         case _, ast.Tuple(elts=[ast.Constant(value=int()), *_]):
             return name in FILLED
         case _, ast.List(elts=elements):
