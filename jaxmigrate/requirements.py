@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
 
 from jaxmigrate.config import Config
@@ -25,13 +26,14 @@ def project_folder(start: Path) -> Path:
 
 
 def project_of(config: Config, paths: Iterable[Path]) -> Path:
-    """The project that files are of: the folder with the configuration, else around all of them or the first."""
+    """The project that files are of: the folder with the configuration, else what says so, around all or the first."""
     if config.file is not None:
         return config.root
     files = [path.absolute() for path in paths]
     if not files:
         return project_folder(Path.cwd())
-    return _saying(Path(os.path.commonpath([file.parent for file in files]))) or project_folder(files[0])
+    common = Path(os.path.commonpath([file.parent for file in files]))
+    return _saying(common) or _saying(files[0].parent) or common
 
 
 def _saying(folder: Path) -> Path | None:
@@ -68,15 +70,15 @@ def written_for(root: Path) -> Era:
     return "old" if upper and max(upper) <= TURN else ""
 
 
-def pins(root: Path, raised: Collection[str] = ()) -> Iterator[str]:
+def pins(root: Path, raised: Collection[str] = (), changed: Collection[Path] = ()) -> Iterator[str]:
     """Each requirement of a project that some release without `jax.shard_map` meets, or only such, in words.
 
     What does not run beside newer ones follows, a sentence for each file, and what lock files have. `raised` are files
-    whose requirements are raised.
+    whose requirements are raised, `changed` those that are rewritten.
     """
     oldest = dotted(OLDEST)
     beside: dict[str, list[Requirement]] = {}
-    for one in requirements(root):
+    for one in requirements(root, changed):
         if one.file in raised and not one.fixed:
             continue
         where = f"{one.file}:{one.line}"
@@ -93,14 +95,40 @@ def pins(root: Path, raised: Collection[str] = ()) -> Iterator[str]:
         names = ", ".join(f"{one.name}{one.asked}" for one in found)
         least = ", ".join(f"{one.name} {dotted(one.least.release)}" for one in found)
         yield f"{file}:{found[0].line} asks for {names}, which rewritten code cannot run with; what runs: {least}"
-    for name, command in LOCKS.items():
-        yield from _locked(root, name, command)
+    for folder in dict.fromkeys(["", *(str(Path(name).parent) for name in _below(root, changed))]):
+        for name, command in LOCKS.items():
+            yield from _locked(root, (Path(folder) / name).as_posix(), command)
 
 
-def requirements(root: Path) -> Iterator[Requirement]:
-    """What a project asks of jax, of what runs beside it and of Python, in the order of files and lines."""
-    yield from asked(root, dict.fromkeys((*FILES, *_files(root, MORE))))
+def requirements(root: Path, changed: Collection[Path] = ()) -> Iterator[Requirement]:
+    """What a project asks of jax, of what runs beside it and of Python, in the order of files and lines.
+
+    Lists in folders below count for the `changed` files there, and those of a folder without code for all.
+    """
+    yield from asked(root, dict.fromkeys((*FILES, *_files(root, MORE), *_below(root, changed))))
     yield from installed(root, _files(root, COMMANDS))
+
+
+def _below(root: Path, changed: Collection[Path]) -> Iterator[str]:
+    """The lists in folders below a project's own that say what the files which are rewritten run with.
+
+    Folders without code, `docker/`, are looked at right below it.
+    """
+    if not changed:
+        return
+    around = {above for path in changed for above in path.parents if root in above.parents}
+    beside = {path for path in root.iterdir() if path.is_dir() and path not in around}
+    for folder in sorted(around | beside):
+        found = _files(root, (f"{folder.relative_to(root).as_posix()}/{name}" for name in (*FILES, *MORE)))
+        if found and (folder in around or not _has_code(folder)):
+            yield from found
+
+
+@lru_cache(maxsize=64)
+def _has_code(folder: Path) -> bool:
+    """Whether a folder has a program of its own."""
+    every = (path for kind in ("*.py", "*.ipynb") for path in folder.rglob(kind))
+    return any(path.name != "setup.py" for path in every)
 
 
 def _files(root: Path, patterns: Iterable[str]) -> list[str]:

@@ -366,3 +366,46 @@ def test_the_project_lies_around_all_files(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "data" / "requirements.txt").write_text("tqdm\n")
     assert main(["fix", "."]) == 0
     assert "jax>=0.6.1" in (tmp_path / "environment.yml").read_text()
+
+
+POETRY = """[tool.poetry.dependencies]
+python = ">=3.10"
+
+[tool.poetry.dependencies.jax]
+version = ">=0.4.26"
+extras = ["cuda12"]
+"""
+
+
+def test_lists_of_folders_below(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Those around a file that is rewritten, and those of folders without code, but not those of other programs."""
+    monkeypatch.chdir(tmp_path)
+    files = {
+        "pyproject.toml": "[project]\nname = 'all'\n",
+        "v1/pyproject.toml": POETRY,
+        "v1/poetry.lock": '[[package]]\nname = "jax"\nversion = "0.4.26"\n',
+        "v1/src/train.py": PMAP,
+        "build/requirements.txt": "jax==0.4.26\n",
+        "other/requirements.txt": "jax==0.4.26\n",
+        "other/main.py": "import jax\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert main(["fix", "."]) == 0
+    assert (tmp_path / "v1/pyproject.toml").read_text() == POETRY.replace("0.4.26", "0.6.1")
+    assert (tmp_path / "build/requirements.txt").read_text() == "jax>=0.6.1\n"
+    assert (tmp_path / "other/requirements.txt").read_text() == "jax==0.4.26\n"
+    assert "v1/poetry.lock has jax 0.4.26" in capsys.readouterr().err
+
+
+def test_a_project_that_says_nothing_at_its_top(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".git").mkdir()
+    for name, text in {"a/train.py": PMAP, "b/eval.py": "x = 1\n", "docker/requirements.txt": "jax==0.3.25\n"}.items():
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(text)
+    assert main(["fix", "."]) == 0
+    assert (tmp_path / "docker/requirements.txt").read_text() == "jax>=0.6.1\n"

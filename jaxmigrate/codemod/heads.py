@@ -72,8 +72,7 @@ def _widths(function: cst.FunctionDef, indent: str) -> list[int]:
 
 def fitted_head(command: Rewriting, function: cst.FunctionDef, indent: str) -> cst.FunctionDef:
     """A function whose parameters stand on a line of their own where its head is too long."""
-    head = _head(function)
-    if len(indent) + len(head.strip()) - len(" pass") <= command.style.width:
+    if max(_widths(function, indent)) <= command.style.width:
         return function
     params = function.params.params
     if not params or function.params.star_kwarg or function.params.kwonly_params:

@@ -362,12 +362,21 @@ def moved(node: _Node, last: cst.CSTNode, room: Room) -> _Node:
     if not isinstance(end, cst.ParenthesizedWhitespace) or not end.indent:
         return node
     before, now = len(end.last_line.value), len(room.line) - len(room.block)
-    if before == now:
+    if before == now or _starts(node) == before:  # a bracket that stands below the elements shows nothing
         return node
     found = node.visit(Moved(now - before))
     assert isinstance(found, type(node))
     widest = max((len(line) for line in source(found).split("\n")[1:]), default=0)
     return found if widest + len(room.block) + room.behind <= room.width else node
+
+
+def _starts(node: cst.BaseExpression) -> int:
+    """How far the first element is indented that stands on a line of its own behind the opening bracket."""
+    opening = getattr(node, "whitespace_before_args", None) or getattr(
+        getattr(node, "lbracket", None) or getattr(node, "lbrace", None), "whitespace_after", None
+    )
+    is_break = isinstance(opening, cst.ParenthesizedWhitespace) and opening.indent
+    return len(opening.last_line.value) if is_break and isinstance(opening, cst.ParenthesizedWhitespace) else -1
 
 
 class Moved(cst.CSTTransformer):

@@ -247,15 +247,16 @@ def _fix(plan: _Planned, options: argparse.Namespace, from_stdin: bool) -> FixRe
 
 def _raised(plan: _Planned, result: FixResult, options: argparse.Namespace) -> Raised:
     """The requirements of the project as what was rewritten needs them."""
-    if not result.rewritten or options.keep_requirements:
-        return Raised([], [], [*pins(plan.group.root)] if result.rewritten else [])
     changed = {file.path for file in result.changed}
-    taken = {file.source.path for file in plan.files if file.source.name in changed and file.source.path is not None}
+    paths = (file.source.path for file in plan.files if file.source.name in changed)
+    taken = {path.absolute() for path in paths if path is not None}
+    if not result.rewritten or options.keep_requirements:
+        return Raised([], [], [*pins(plan.group.root, (), taken)] if result.rewritten else [])
     target = target_jax(plan.group.config, plan.group.root, options.target_jax)
     return raise_requirements(
         plan.group.root,
         options.paths,
-        {path.absolute() for path in taken},
+        taken,
         target,
         [file.source.text for file in plan.files],
         writes=not (options.diff or options.check),

@@ -60,7 +60,7 @@ def raise_requirements(
     `taken` are files that are rewritten for another reason: they are left as they are here. `texts` are those of the
     program.
     """
-    known = list(requirements(root))
+    known = list(requirements(root, taken))
     opens = any(one.name in JAX and (one.too_old or one.lets_old_in) for one in known)  # what newer ones let in
     wanted = [one for one in known if one.too_old or one.lets_old_in or (opens and one.too_old_for_newest)]
     uses = cache(partial(_uses, texts))
@@ -95,7 +95,7 @@ def raise_requirements(
         done.add(name)
         left += [*_frozen(name, after), *(untold_numpy_1(name, near) if raises_jax else ())]
         files.append(_file(source, after, here, oldest, let_newer, writes=writes))
-    return Raised(files, errors, [*left, *pins(root, done)])
+    return Raised(files, errors, [*left, *pins(root, done, taken)])
 
 
 def _frozen(name: str, text: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What a rewrite leaves without a use: imports, counts of devices and small functions that only the old form needed."""
+"""What a rewrite leaves without a use: imports, counts of devices, axes, shardings and functions of the old form."""
 
 from __future__ import annotations
 
@@ -13,9 +13,13 @@ from jaxmigrate.migrate.second_names import without_second_names
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.operations import DropAlias, DropStatement, Operation
 from jaxmigrate.program.scopes import Scope
+from jaxmigrate.program.syntax import last_name
 from jaxmigrate.sources import JOINED
 
 MOST_ROUNDS = 16
+ALL_NAMES = frozenset({"eval", "exec", "locals", "vars"})  # what reads variables without their names
+COUNTING = ("device_count()", "devices()", "devices())")
+LAID_OUT = frozenset({"Mesh", "NamedSharding", "PartitionSpec", "PositionalSharding"})
 
 
 def without_leftovers(before: Module, after: str, kept: frozenset[str], style: Style, read: ReadTexts) -> str:
@@ -26,7 +30,7 @@ def without_leftovers(before: Module, after: str, kept: frozenset[str], style: S
     from jaxmigrate.codemod.apply import rewritten
     from jaxmigrate.codemod.said import reworded_text
 
-    used, counted = _loaded(before) - kept, _counts_read(before)
+    used, plain = _loaded(before) - kept, _plain_read(before)
     path = before.path if before.cells or before.path.suffix not in JOINED else Path("after.py")
     module = read.module(path, after)
     for ask in (without_second_names, without_pmap_names):
@@ -37,13 +41,14 @@ def without_leftovers(before: Module, after: str, kept: frozenset[str], style: S
     if not calls_pmap(module) and (text := reworded_text(after)) != after:
         read.forget(module)
         after = text
+    names_all = not ALL_NAMES.isdisjoint(before.table.named)
     for _ in range(MOST_ROUNDS):
         module = read.module(path, after)
         if before.is_package:
             return after
         unused = _written(used - _loaded(module), after) - _quoted(module)
         operations = list(_leftovers(module, unused)) if unused else []
-        operations += _unread_counts(module, counted, unused)
+        operations += _unread(module, plain, unused) if not names_all else []
         if not operations:
             return after
         read.forget(module)
@@ -74,27 +79,61 @@ def _leftovers(module: Module, unused: set[str]) -> Iterator[Operation]:
                 yield from _dropped(bindings[0].node, scope, name, module)
 
 
-def _counts_read(module: Module) -> dict[str, set[str]]:
-    """By function: the variables in it that hold the number of devices, and that it reads."""
+def _plain_read(module: Module) -> dict[str, set[str]]:
+    """By function: the variables in it that hold what costs nothing to leave out, and that it reads."""
     found: dict[str, set[str]] = {}
-    for scope in module.table.own_scope.values() if "device" in module.text else ():
+    for scope in module.table.own_scope.values():
         if scope.kind == "function" and isinstance(scope.node, ast.FunctionDef):
-            counts = {name for name, (one, *_) in scope.bindings.items() if _is_count(one.node)}
-            found.setdefault(path_of(scope), set()).update(n for n in counts if _is_read(n, scope, module))
+            plain = {name for name, (one, *_) in scope.bindings.items() if _is_plain(one.node, module)}
+            found.setdefault(path_of(scope), set()).update(n for n in plain if _is_read(n, scope, module))
     return {path: names for path, names in found.items() if names}
 
 
-def _unread_counts(module: Module, counted: Mapping[str, set[str]], unused: set[str]) -> Iterator[Operation]:
-    """The operations that drop numbers of devices that a function read before; other functions may have such names."""
-    for scope in module.table.own_scope.values() if counted else ():
-        for name in counted.get(path_of(scope), set()) - unused if isinstance(scope.node, ast.FunctionDef) else ():
+def _unread(module: Module, read: Mapping[str, set[str]], unused: set[str]) -> Iterator[Operation]:
+    """The operations that drop plain values that a function read before; other functions may have such names."""
+    for scope in module.table.own_scope.values() if read else ():
+        for name in read.get(path_of(scope), set()) - unused if isinstance(scope.node, ast.FunctionDef) else ():
             bindings = scope.bindings.get(name, ())
-            if len(bindings) == 1 and _is_count(bindings[0].node) and not _is_read(name, scope, module):
+            alone = len(bindings) == 1 and name not in scope.outer_names
+            if alone and _is_plain(bindings[0].node, module) and not _is_read(name, scope, module):
                 yield from _dropped(bindings[0].node, scope, name, module)
 
 
-def _is_count(node: ast.AST) -> bool:
-    return isinstance(node, ast.Assign) and _counts(node)
+def _is_plain(node: ast.AST, module: Module) -> bool:
+    """Whether a statement binds a name to a value that is made without work: nothing is lost with it."""
+    match node:
+        case ast.Assign(targets=[ast.Name()], value=value):
+            return _costs_nothing(value, module)
+    return False
+
+
+def _costs_nothing(node: ast.expr, module: Module) -> bool:
+    """Whether an expression is a constant, the devices or their number, or a mesh or sharding of such."""
+    match node:
+        case ast.Constant():
+            return True
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            return all(_costs_nothing(one, module) for one in parts)
+        case ast.Call(func=ast.Name() | ast.Attribute() as func, args=args, keywords=[]) if _lays_out(func, module):
+            return all(isinstance(a, ast.Name) or _costs_nothing(a, module) for a in args)
+        case ast.Call():
+            text = ast.unparse(node)
+            return text.endswith(COUNTING) and "=" not in text
+    return False
+
+
+def _lays_out(func: ast.Name | ast.Attribute, module: Module) -> bool:
+    """Whether a call makes a mesh, a spec or a sharding, by what its module imports of JAX."""
+    root: ast.expr = func
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    bindings = module.table.root.bindings.get(root.id, ()) if isinstance(root, ast.Name) else ()
+    if len(bindings) != 1 or not isinstance(bindings[0].node, ast.alias):
+        return False
+    alias, statement = bindings[0].node, module.table.parents.get(bindings[0].node)
+    source = (statement.module or "") if isinstance(statement, ast.ImportFrom) else alias.name
+    name = last_name(func) if isinstance(func, ast.Attribute) else alias.name
+    return source.partition(".")[0] == "jax" and name in LAID_OUT
 
 
 def _is_read(name: str, scope: Scope, module: Module) -> bool:
@@ -109,16 +148,10 @@ def _dropped(node: ast.AST, scope: Scope, name: str, module: Module) -> Iterator
         return
     inside = scope.kind == "function"
     helper = isinstance(node, ast.FunctionDef) and (inside or name.startswith("_")) and not node.decorator_list
-    count = isinstance(node, ast.Assign) and inside and _counts(node)
+    plain = inside and _is_plain(node, module)
     helper |= isinstance(node, ast.Assign) and inside and len(node.targets) == 1 and isinstance(node.value, ast.Lambda)
-    if isinstance(node, ast.stmt) and (helper or count) and len(module.table.block_of(node)) > 1:
+    if isinstance(node, ast.stmt) and (helper or plain) and len(module.table.block_of(node)) > 1:
         yield DropStatement(node, commented=helper)
-
-
-def _counts(node: ast.Assign) -> bool:
-    """Whether an assignment holds the number of devices: nothing is lost with it."""
-    text = ast.unparse(node.value)
-    return len(node.targets) == 1 and text.endswith(("device_count()", "devices()", "devices())")) and "=" not in text
 
 
 def _unused_import(alias: ast.alias, module: Module) -> Iterator[Operation]:

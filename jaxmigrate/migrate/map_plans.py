@@ -10,9 +10,9 @@ from dataclasses import replace
 
 from jaxmigrate.flow.layout.choices import SiteChoice
 from jaxmigrate.flow.layout.counts import (
-    copies_to_fixed_rows,
     counts_devices,
     has_fixed_rows,
+    has_one_row,
     may_be_fewer,
     may_map_fewer,
 )
@@ -185,7 +185,7 @@ class MapPlans:
             stem = module.path.stem
             near = [m for m in self.project.named if m is module or stem in m.text]
             counted = self.around.processes or any(map(counts_devices, near))
-            counted = counted and not copies_to_fixed_rows(module)
+            counted = counted and not has_one_row(module)
             self._counted[module] = counted and not may_map_fewer(module, near, self.resolver)
         return self._counted[module]
 

@@ -102,3 +102,42 @@ def test_maps_in_brackets_of_few_lines() -> None:
 
 def test_brackets_with_a_line_for_each() -> None:
     assert "    return (\n        jax.jit(" in after(OWN, SHOWN["short"][0])
+
+
+RETURNED = """import jax
+
+
+@jax.pmap
+def make(key, rate):
+    return create(
+            apply=apply,
+            params=init(key),
+            )
+
+
+@jax.pmap
+def train(state, first_argument, second_argument, third_argument, fourth_argument, fifth_argument):
+    return state
+"""
+
+
+def test_a_bracket_below_the_arguments_shows_no_indentation() -> None:
+    after = fix_files({"main.py": RETURNED})["main.py"]
+    assert "    out = create(\n            apply=apply,\n            params=init(key),\n            )\n" in after
+
+
+MANY = """import functools
+import jax
+
+
+@functools.partial(jax.pmap, axis_name="batch", static_broadcasted_argnums=(4, 5, 6, 7, 8))
+def train_many(state, random_key, all_images, all_labels, steps_per_call, \
+schedule_fn, optimizer, uses_bfloat, temperature):
+    return state, random_key
+"""
+
+
+def test_a_head_that_was_broken_is_not_broken_again() -> None:
+    after = fix_files({"main.py": MANY})["main.py"]
+    assert "def train_many(\n" in after
+    assert "\n\n)" not in after

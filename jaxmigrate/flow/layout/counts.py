@@ -287,12 +287,15 @@ def has_fixed_rows(node: ast.expr, module: Module) -> bool:
     return False
 
 
-def copies_to_fixed_rows(module: Module) -> bool:
-    """Whether a file makes an array of a written number of copies, `broadcast_to(key, (1, *key.shape))`."""
-    if "broadcast_to" not in module.text:
-        return False
-    calls = (c for c in module.nodes if isinstance(c, ast.Call) and last_name(c.func) == "broadcast_to")
-    return any(has_fixed_rows(call, module) for call in calls)
+def has_one_row(module: Module) -> bool:
+    """Whether a file makes an array of one row, `broadcast_to(key, (1, *key.shape))`, which one device takes."""
+    for node in module.nodes if "broadcast_to" in module.text else ():
+        match node:
+            case ast.Call(
+                func=ast.Attribute(attr="broadcast_to"), args=[_, ast.Tuple(elts=[ast.Constant(value=1), *_])]
+            ):
+                return True
+    return False
 
 
 def _is_written(bound: ast.expr | None) -> bool:
