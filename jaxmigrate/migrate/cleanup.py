@@ -84,7 +84,7 @@ def _plain_read(module: Module) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for scope in module.table.own_scope.values():
         if scope.kind == "function" and isinstance(scope.node, ast.FunctionDef):
-            plain = {name for name, (one, *_) in scope.bindings.items() if _is_plain(one.node, module)}
+            plain = [name for name, bound in scope.bindings.items() if _is_plain(bound[0].node, module)]
             found.setdefault(path_of(scope), set()).update(n for n in plain if _is_read(n, scope, module))
     return {path: names for path, names in found.items() if names}
 
@@ -93,7 +93,7 @@ def _unread(module: Module, read: Mapping[str, set[str]], unused: set[str]) -> I
     """The operations that drop plain values that a function read before; other functions may have such names."""
     for scope in module.table.own_scope.values() if read else ():
         for name in read.get(path_of(scope), set()) - unused if isinstance(scope.node, ast.FunctionDef) else ():
-            bindings = scope.bindings.get(name, ())
+            bindings = scope.bindings.get(name, [])
             alone = len(bindings) == 1 and name not in scope.outer_names
             if alone and _is_plain(bindings[0].node, module) and not _is_read(name, scope, module):
                 yield from _dropped(bindings[0].node, scope, name, module)
@@ -116,6 +116,8 @@ def _costs_nothing(node: ast.expr, module: Module) -> bool:
             return all(_costs_nothing(one, module) for one in parts)
         case ast.Call(func=ast.Name() | ast.Attribute() as func, args=args, keywords=[]) if _lays_out(func, module):
             return all(isinstance(a, ast.Name) or _costs_nothing(a, module) for a in args)
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="np" | "numpy")) as func, args=[one], keywords=[]):
+            return func.attr in ("array", "asarray") and (isinstance(one, ast.Name) or _costs_nothing(one, module))
         case ast.Call():
             text = ast.unparse(node)
             return text.endswith(COUNTING) and "=" not in text

@@ -1,4 +1,4 @@
-"""Maps of a written number of rows, as in tests that run on any number of devices, have a mesh of as many devices."""
+"""Maps of one row, as in tests that run on any number of devices, have a mesh of one device."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ n = jax.device_count()
 total = jax.pmap(lambda x: jax.lax.psum(x, "i"), "i")
 RESULT = total(GIVEN)
 """
-GIVEN = ("jnp.arange(8.0).reshape(2, 4)", "jnp.reshape(jnp.arange(8.0), (4, -1))", "jnp.broadcast_to(1.0, (2, 3))")
+GIVEN = ("jnp.arange(8.0).reshape(1, 8)", "jnp.reshape(jnp.arange(8.0), (1, -1))", "jnp.broadcast_to(1.0, (1, 3))")
 
 
 @pytest.mark.parametrize("given", GIVEN)
@@ -38,8 +38,9 @@ def test_what_a_call_shows(given: str) -> None:
     assert "mesh_of(" in after
 
 
-def test_rows_that_follow_the_devices_do_not() -> None:
-    after = fix_files({"main.py": DIRECT.replace("GIVEN", "jnp.arange(8.0).reshape(n, -1)")})["main.py"]
+@pytest.mark.parametrize("given", ["jnp.arange(8.0).reshape(n, -1)", "jnp.arange(8.0).reshape(8, -1)"])
+def test_rows_that_may_be_those_of_all_devices_do_not(given: str) -> None:
+    after = fix_files({"main.py": DIRECT.replace("GIVEN", given)})["main.py"]
     assert "mesh_of(" not in after
 
 

@@ -289,12 +289,14 @@ def has_fixed_rows(node: ast.expr, module: Module) -> bool:
 
 def has_one_row(module: Module) -> bool:
     """Whether a file makes an array of one row, `broadcast_to(key, (1, *key.shape))`, which one device takes."""
-    for node in module.nodes if "broadcast_to" in module.text else ():
-        match node:
-            case ast.Call(
-                func=ast.Attribute(attr="broadcast_to"), args=[_, ast.Tuple(elts=[ast.Constant(value=1), *_])]
-            ):
-                return True
+    calls = (n for n in module.nodes if isinstance(n, ast.Call)) if "broadcast_to" in module.text else ()
+    return any(last_name(c.func) == "broadcast_to" and any(map(_is_one_row, c.args[1:2])) for c in calls)
+
+
+def _is_one_row(shape: ast.expr) -> bool:
+    match shape:
+        case ast.Tuple(elts=[ast.Constant(value=1), *_]):
+            return True
     return False
 
 
@@ -312,16 +314,10 @@ def _is_fixed_call(name: str, first: ast.expr, more: Sequence[ast.expr], module:
             return bool(more) and isinstance(more[0], ast.Constant) and more[0].value == 0
         case (("arange" | "ones" | "zeros" | "empty" | "full"), ast.Constant(value=int() | float())):
             return name != "arange" or not more
-        case "broadcast_to", _:
-            return bool(more) and isinstance(more[0], ast.Tuple) and _is_written(next(iter(more[0].elts), None))
-        case "reshape", ast.Tuple(elts=[ast.Constant(value=int()), *_]) | ast.Constant(value=int()):
+        case "reshape", ast.Tuple(elts=[ast.Constant(value=1), *_]) | ast.Constant(value=1):
             return True
-        case "reshape", _:
-            return (
-                bool(more)
-                and isinstance(more[0], ast.Tuple)
-                and isinstance(next(iter(more[0].elts), None), ast.Constant)
-            )
+        case "broadcast_to" | "reshape", _ if more:
+            return _is_one_row(more[0])
         case _, ast.Tuple(elts=[ast.Constant(value=int()), *_]):
             return name in FILLED
         case _, ast.List(elts=elements):

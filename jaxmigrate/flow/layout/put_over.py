@@ -10,6 +10,7 @@ from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import Application, Argument, Constant, External, Value
 
 PUTS, SHARDINGS = named("puts"), named("named-sharding")
+ARRAYS = frozenset({"numpy.array", "numpy.asarray"})
 OF_SHARDING = (named("mesh"), named("spec"))
 
 
@@ -30,7 +31,11 @@ def devices_put_over(call: ast.Call, module: Module, resolver: Resolver) -> tupl
     others = [resolver.literal(one) for one in spec.arguments[1:]]
     if not isinstance(axis, str) or first != [Constant(axis)] or any(one is not None for one in others):
         return None
-    return (devices.expression, devices.module) if devices.expression is not None else None
+    listed = devices.expression
+    match listed:
+        case ast.Call(func=func, args=[inner], keywords=[]) if _is_one(resolver.value(func, devices.module), ARRAYS):
+            listed = inner  # an array that nothing else has
+    return (listed, devices.module) if listed is not None else None
 
 
 def _called(given: Argument, names: frozenset[str], resolver: Resolver) -> Application | None:
