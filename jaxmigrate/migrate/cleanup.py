@@ -13,7 +13,7 @@ from jaxmigrate.migrate.second_names import without_second_names
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.operations import DropAlias, DropStatement, Operation
 from jaxmigrate.program.scopes import Scope
-from jaxmigrate.program.syntax import last_name
+from jaxmigrate.program.syntax import is_main_guard, last_name
 from jaxmigrate.sources import JOINED
 
 MOST_ROUNDS = 16
@@ -149,7 +149,8 @@ def _dropped(node: ast.AST, scope: Scope, name: str, module: Module) -> Iterator
         yield from _unused_import(node, module)
         return
     inside = scope.kind == "function"
-    helper = isinstance(node, ast.FunctionDef) and (inside or name.startswith("_")) and not node.decorator_list
+    own = inside or name.startswith("_") or any(map(is_main_guard, module.tree.body))  # nobody else uses a script's
+    helper = isinstance(node, ast.FunctionDef) and own and not node.decorator_list
     plain = inside and _is_plain(node, module)
     helper |= isinstance(node, ast.Assign) and inside and len(node.targets) == 1 and isinstance(node.value, ast.Lambda)
     if isinstance(node, ast.stmt) and (helper or plain) and len(module.table.block_of(node)) > 1:

@@ -55,3 +55,50 @@ def test_what_does_something_stays() -> None:
     assert (
         "axis = choose()" in fix_files({"main.py": f"def choose():\n    return 'batch'\n\n{made}"}, "auto")["main.py"]
     )
+
+
+HELPER = """import jax
+import jax.numpy as jnp
+
+
+def copies(tree, devices):
+    return jax.tree.map(lambda x: jnp.broadcast_to(x, (len(devices),) + x.shape), tree)
+
+
+def main():
+    step = jax.pmap(lambda p: p * 2, axis_name="i")
+    params = step(copies(jnp.ones(3), DEVICES))
+    return jax.tree.map(lambda x: x[0], params)
+
+
+GUARD    print(main())
+"""
+GUARDED = HELPER.replace("GUARD", 'if __name__ == "__main__":\n').replace("DEVICES", "jax.devices()")
+
+
+def test_a_helper_that_a_script_no_longer_calls_goes() -> None:
+    assert "def copies" not in fix_files({"main.py": GUARDED}, "auto")["main.py"]
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {
+            "main.py": GUARDED,
+            "other.py": "import jax\nfrom main import copies\n\nprint(copies(jax.numpy.ones(3), jax.devices()))\n",
+        },
+        {"main.py": HELPER.replace("GUARD    ", "").replace("DEVICES", "jax.devices()")},
+        {"main.py": GUARDED.replace("def main", "NAMES = ['copies']\n\n\ndef main")},
+    ],
+)
+def test_a_helper_that_others_may_call_stays(files: dict[str, str]) -> None:
+    after = fix_files(files, "auto")["main.py"]
+    assert "shard(jnp.ones(3), P())" in after
+    assert "def copies" in after
+
+
+@pytest.mark.parametrize("devices", ["jax.devices()[:4]", "jax.devices()[::-1]", "chosen()"])
+def test_a_helper_that_is_given_other_devices_is_called_as_before(devices: str) -> None:
+    made = HELPER.replace("GUARD    ", "").replace("DEVICES", devices)
+    after = fix_files({"main.py": f"{made}\n\ndef chosen():\n    return open_devices()\n"}, "auto")["main.py"]
+    assert f"copies(jnp.ones(3), {devices})" in after

@@ -253,8 +253,9 @@ def call_function(it: Interpreter, function: Function, given: Given, node: ast.e
     name = it.idioms.library_name(function)
     if name:
         return call_external(it, name, given, node, frame)
-    operand = _only_operand(node)
-    idiom = it.idioms.of_helper(function) if operand is not None and len(given.positional) == 1 else None
+    operand = _only_operand(it, node, frame)
+    alone = operand is not None and isinstance(node, ast.Call) and len(given.positional) == len(node.args)
+    idiom = it.idioms.of_helper(function, given=len(given.positional)) if alone else None
     if idiom is not None and operand is not None and not given.named:
         it.join_module(function.module)
         unfollowed_calls.note(it, node, [function])
@@ -311,11 +312,13 @@ def _is_applied(value: Abstract) -> bool:
     return isinstance(value, Func) and all(isinstance(item, APPLIED) for item in value.items)
 
 
-def _only_operand(node: ast.expr) -> ast.expr | None:
-    """The argument of a call with one."""
-    if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
-        return None if isinstance(node.args[0], ast.Starred) else node.args[0]
-    return None
+def _only_operand(it: Interpreter, node: ast.expr, frame: Frame) -> ast.expr | None:
+    """The only argument of a call beside the list or number of all devices."""
+    if not isinstance(node, ast.Call) or not node.args or node.keywords or isinstance(node.args[0], ast.Starred):
+        return None
+    ones, others = it.idioms, node.args[1:]
+    usual = (ones.is_devices(one, frame.module) or ones.is_count(one, frame.module) for one in others)
+    return node.args[0] if not others or (ones.some is None and all(usual)) else None
 
 
 def _bind(

@@ -37,7 +37,12 @@ def is_generator(node: FunctionNode) -> bool:
 
 def only_parameter(node: FunctionNode, skip: bool = False) -> str | None:
     """The name of a function's one parameter."""
+    return first_parameter(node, 1, skip)
+
+
+def first_parameter(node: FunctionNode, count: int, skip: bool = False) -> str | None:
+    """The name of the first parameter of a function that has so many."""
     spec = node.args
     names = positional_names(spec)[1 if skip else 0 :]
-    alone = len(names) == 1 and not (spec.vararg or spec.kwarg or spec.kwonlyargs)
-    return names[0] if alone else None
+    whole = len(names) == count and not (spec.vararg or spec.kwarg or spec.kwonlyargs)
+    return names[0] if whole else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from jaxmigrate.flow.layout import identities, put_over
-from jaxmigrate.flow.layout.functions import is_generator, only_parameter, single_return
+from jaxmigrate.flow.layout.functions import first_parameter, is_generator, only_parameter, single_return
 from jaxmigrate.flow.layout.kinds import (
     BROADCASTS,
     CUTS,
@@ -225,10 +225,13 @@ class Idioms(ShapeIdioms):
             return Idiom(found.kind, found.operand, "reshape")
         return None if found.form in OF_OTHER_SIZES else found
 
-    def of_helper(self, function: Function) -> Idiom | None:
-        """The idiom that a function of one tree is, whatever it is called: `get_first`, `bcast_local_devices`."""
+    def of_helper(self, function: Function, given: int = 1) -> Idiom | None:
+        """The idiom that a function of one tree is, whatever it is called: `get_first`, `bcast_local_devices`.
+
+        It may be `given` the devices as well, `put(tree, devices)`.
+        """
         returned = identities.given_back(function, self.resolver)
-        name = only_parameter(function.node, skip=function.receiver is not None)
+        name = first_parameter(function.node, given, skip=function.receiver is not None)
         if not isinstance(returned, ast.Call) or name is None or is_generator(function.node):
             return None
         if self.external(returned.func, function.module) == "jax.device_get" and len(returned.args) == 1:
