@@ -27,13 +27,16 @@ OF_PMAP_ALONE = re.compile(  # what holds of pmap, and may not of what stands th
 QUOTED = re.compile(r"\"([Pp]map[\w-]+)\"|`(pmap\(\.\.\.[^`]*)`")  # one word, and no code
 CODE = re.compile(r"[`=\"]|https?:|\bimport\b")
 NO_WORDS = re.compile(r"[`=]|https?:|\bimport\b|>>>")  # lines of a docstring that hold code
+OF_AXES = re.compile(r"\s+(?:ax[ie]s|dim)", re.IGNORECASE)  # are mapped, and no arrays
 READS_DOCS = re.compile(r"__doc__|\bgetdoc\b|\bdocopt\b|\bfire\.Fire\b|\btyper\b|\bclick\b")  # what says them to others
 ON_PAGE = re.compile(r"(?<![\w.\-])(jax\.)?pmap(?![\w(\-]|\.\w)")
 EXPLAINS = re.compile(r"^#+ .*\bpmap\b|^.*\bpmap\b.*\n(?:===+|---+|~~~+)\s*$", re.MULTILINE)
 NO_PAGE = re.compile(r"https?:\S*pmap|\bpmap\S*\(")  # lines with addresses or calls
 PMAPS = re.compile(r"\bpmap\b")
 FIRST, ENDS = '    """', '"""'  # around the first line of a docstring
-RESHAPED = re.compile(r"\breshap\w+ .*\(.*device", re.IGNORECASE)  # `(local_devices, batch, ...)`
+RESHAPED = re.compile(  # `(local_devices, batch, ...)`; a comment of one line may say it without brackets
+    r"\breshap\w+ .*[(\[].*device|^reshap[^.;]*devices?\]?[.:]?$", re.IGNORECASE
+)
 NO_PROSE = re.compile(  # comments that tell a tool something, ask for work, or hold no words
     r"#\s*(%%|@|jaxmigrate|pylint|pyright|mypy|pytype|noqa|type:|fmt:|yapf|isort|ruff|flake8|pragma|TODO|FIXME|\W*$)",
     re.IGNORECASE,
@@ -227,6 +230,10 @@ def _words(comment: str, words: re.Pattern[str]) -> Iterator[str]:
         yield comment[last : found.start()]
         word = next(one for one in found.groups()[1::2] if one)
         form = "harding" if word.endswith("ing") else "harded"
+        if OF_AXES.match(comment, found.end()) and found[1] is None and word.lower() != "pmap":
+            yield f"{'M' if word[0] == 'P' else 'm'}apped"
+            last = found.end()
+            continue
         yield f"{found[1] or ''}shard_map" if word.lower() == "pmap" else ("S" if word[0] == "P" else "s") + form
         last = found.end()
     yield comment[last:]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,6 +12,7 @@ from jaxmigrate.migrate.plan import FilePlan, Plan
 from jaxmigrate.migrate.pmap_names import calls_pmap
 from jaxmigrate.migrate.read_texts import ReadTexts
 from jaxmigrate.migrate.style import style_of
+from jaxmigrate.program.modules import Module
 
 PMAP = re.compile(r"\bpmap")
 SUBJECT = re.compile(r"\b(?:jax|flax)\b")  # elsewhere pmap may be another word
@@ -31,11 +33,19 @@ def without_pmap(plan: Plan, paths: Mapping[str, Path], beside: Mapping[Path, st
     return Plan(tuple(_reworded(file, paths, speaking, read) for file in plan.files))
 
 
-def _reworded(file: FilePlan, paths: Mapping[str, Path], speaking: Mapping[Path, object], read: ReadTexts) -> FilePlan:
+def _has_functions(module: Module) -> bool:
+    """Whether a file defines functions of its own that are called after pmap: what it says may be about these."""
+    names = (node.name for node in module.nodes if isinstance(node, ast.FunctionDef | ast.ClassDef))
+    return any("pmap" in name for name in names)
+
+
+def _reworded(file: FilePlan, paths: Mapping[str, Path], speaking: Mapping[Path, Module], read: ReadTexts) -> FilePlan:
     from jaxmigrate.codemod.said import reworded_everywhere
 
     path = paths.get(file.path)
     if path is None or path not in speaking or not SUBJECT.search(file.after):
+        return file
+    if not file.sites and _has_functions(speaking[path]):
         return file
     width = style_of(read.module(path, file.before)).width
     return replace(

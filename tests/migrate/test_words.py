@@ -39,6 +39,7 @@ def other(**words: str) -> str:
         ("comment", "# we compile this with pmap", "# we compile this with shard_map"),
         ("docstring", "Replicates the state (for pmap).", "Replicates the state (for shard_map)."),
         ("docstring", "Numbers of the jax.pmap path.", "Numbers of the jax.shard_map path."),
+        ("docstring", "Numbers for pmapped axes.", "Numbers for mapped axes."),
     ],
 )
 def test_a_file_that_holds_no_map_says_so_too(word: str, before: str, after: str) -> None:
@@ -69,6 +70,48 @@ def test_a_program_that_keeps_a_pmap_keeps_its_words() -> None:
 def test_a_file_without_jax_may_mean_another_pmap() -> None:
     said = "# a pmap holds probabilities\n"
     assert fix_files({"step.py": STEP, "other.py": said})["other.py"] == said
+
+
+def test_a_file_with_a_pmap_of_its_own_means_that() -> None:
+    own = "def pmap_multi(f, data):\n    return list(map(f, data))\n"
+    said = f"{other(docstring='Extends the pmap of a library.')}\n\n{own}"
+    assert fix_files({"step.py": STEP, "other.py": said})["other.py"] == said
+
+
+RESHAPES = """\
+import jax
+import jax.numpy as jnp
+
+n = jax.device_count()
+
+
+def main(w, x):
+    w = jnp.broadcast_to(w, (n, *w.shape))
+    step = jax.pmap(lambda w, x: w + jax.lax.pmean((x @ w).mean(), "i"), axis_name="i")
+    for _ in range(3):
+        COMMENT
+        x_by_device = jnp.reshape(x, (n, -1, *x.shape[1:]))
+        w = step(w, x_by_device)
+    return w[0]
+
+
+print(main(jnp.ones(3), jnp.ones((16, 3))))
+"""
+
+
+@pytest.mark.parametrize(
+    ("comment", "stays"),
+    [
+        ("# Reshape to [n_devices, batch_size]", False),
+        ("# reshape for all devices", False),
+        ("# reshape for all devices; 16 rows are enough", True),
+        ("# the data", True),
+    ],
+)
+def test_a_comment_on_a_reshape_goes_with_it(comment: str, *, stays: bool) -> None:
+    after = fix_files({"main.py": RESHAPES.replace("COMMENT", comment)}, "auto")["main.py"]
+    assert "reshape(" not in after
+    assert (comment in after) is stays
 
 
 def test_a_readme_says_it_in_prose_and_fix_tells_the_rest(
