@@ -37,7 +37,10 @@ def with_shared_helpers(
             having = {file.path: file for file in _users(module, changed) if _gets(file, helper)}
             parsed = {name: read.module(paths[name], file.after) for name, file in having.items()}
             found = {name: way for name, one in parsed.items() if (way := _way(one, module, helper))}
+            found |= _ways_beside(module, changed, helper, paths, read)
             if len(found) > 1:
+                parsed |= {name: read.module(paths[name], changed[name].after) for name in found}
+                module = replace(module, users=module.users | found.keys())
                 module = _with(module, parsed[next(iter(found))], helper)
                 changed |= {n: _without(changed[n], paths[n], helper, way, read) for n, way in found.items()}
         modules.append(module)
@@ -48,6 +51,29 @@ def _users(module: FilePlan, files: dict[str, FilePlan]) -> Iterator[FilePlan]:
     yield from (file for path, file in files.items() if path in module.users and path.endswith(".py"))
 
 
+def _ways_beside(
+    module: FilePlan, files: dict[str, FilePlan], helper: str, paths: Mapping[str, Path], read: ReadTexts
+) -> dict[str, str]:
+    """How files that got a helper, but nothing else of the module, import from it: as its users do, from one package.
+
+    They do so by its full name, where they import other parts of that package so.
+    """
+    users = (read.module(paths[file.path], file.after) for file in _users(module, files))
+    ways = {way for user in users for way in _imported_as(user, module) if "." in way and not way.startswith(".")}
+    if len(ways) != 1:
+        return {}
+    (way,) = ways
+    found = {}
+    for name, file in files.items():
+        if name.endswith(".py") and name not in module.users and _gets(file, helper):
+            parsed = read.module(paths[name], file.after)
+            before = read.module(paths[name], file.before)
+            near = any(not n.level and f"{n.module}.".startswith(f"{way.partition('.')[0]}.") for n, _ in _from(before))
+            if near and _can_share(parsed, helper):
+                found[name] = way
+    return found
+
+
 def _gets(file: FilePlan, helper: str) -> bool:
     """Whether a rewrite gives a file a helper of its own."""
     return f"def {helper}(" in file.after and f"def {helper}(" not in file.before
@@ -55,15 +81,22 @@ def _gets(file: FilePlan, helper: str) -> bool:
 
 def _way(parsed: Module, module: FilePlan, helper: str) -> str:
     """How a file that got a helper of its own imports from the module; empty where nothing shows that."""
-    function = _definition(parsed, helper)
-    read = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
+    return next(_imported_as(parsed, module), "") if _can_share(parsed, helper) else ""
+
+
+def _can_share(parsed: Module, helper: str) -> bool:
+    """Whether what a helper of a file reads has the same names in the module, and its own name is free."""
+    read = {n.id for n in ast.walk(_definition(parsed, helper)) if isinstance(n, ast.Name)}
     whole = _whole(parsed)
-    if helper.strip("_") in used_names(parsed) or not {whole[name] for name in read & {*whole}} <= {"jax", NUMPY}:
-        return ""  # what the module calls jax itself
-    stem = Path(module.path).stem
-    shared = set(NAMES.values())
+    named = {whole[name] for name in read & {*whole}}  # what the module calls jax itself
+    return helper.strip("_") not in used_names(parsed) and named <= {"jax", NUMPY}
+
+
+def _imported_as(parsed: Module, module: FilePlan) -> Iterator[str]:
+    """The names by which a file imports from the module."""
+    stem, shared = Path(module.path).stem, set(NAMES.values())
     imports = (one for one, alias in _from(parsed) if alias.name in shared)
-    return next((w for one in imports if (w := "." * one.level + (one.module or "")).split(".")[-1] == stem), "")
+    yield from (w for one in imports if (w := "." * one.level + (one.module or "")).split(".")[-1] == stem)
 
 
 def _whole(module: Module) -> dict[str, str]:
