@@ -35,6 +35,12 @@ MESH = 'Mesh(jax.devices(), ("devices",))'
             'g = NamedSharding(Mesh(s.mesh.devices.reshape(2, 4), ("x", "y")), P("x", None, "y"))\n'
             'f = jax.jit(f, None, (NamedSharding(g.mesh, P(None, None, "y")), s))\n'),
         ),
+        (
+            ("if f:\n    s = PositionalSharding(jax.devices()).reshape(n, 1)\n    y = jax.device_put(x, s.replicate())\n"
+            "s = PositionalSharding(jax.devices()).reshape(n, 1)\nz = jax.device_put(x, s)\n"),
+            (f'if f:\n    s = NamedSharding({MESH}, P("devices"))\n    y = jax.device_put(x, NamedSharding(s.mesh, P()))\n'
+            f's = NamedSharding({MESH}, P("devices"))\nz = jax.device_put(x, s)\n'),
+        ),
     ],
 )  # fmt: skip
 def test_what_is_made_of_one_is_followed(before: str, after: str) -> None:
@@ -50,6 +56,8 @@ def test_what_is_made_of_one_is_followed(before: str, after: str) -> None:
         ("def f():\n    return PositionalSharding(jax.devices())\n", "is passed to code"),
         ("self.s = PositionalSharding(jax.devices())\n", "is passed to code"),
         ("s = PositionalSharding(jax.devices())\ns = s.reshape(4, 2)\n", "is assigned again"),
+        ("s = PositionalSharding(jax.devices())\ns = PositionalSharding(jax.devices()[:2])\n", "is assigned again"),
+        ("for s in PositionalSharding(jax.devices()), 3:\n    pass\n", "is passed to code"),
         ("s = PositionalSharding(jax.devices())\nprint(s.shape)\n", "cannot write as a PartitionSpec"),
         ("s = PositionalSharding(jax.devices())\nprint(s.reshape(shape))\n", "cannot write as a PartitionSpec"),
         (

@@ -8,7 +8,7 @@ to a function of the project, or reshaped there, it stays.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 from jaxmigrate.migrate.api_updates.arrays import called
@@ -27,7 +27,7 @@ from jaxmigrate.program.modules import Module, import_name
 from jaxmigrate.program.old_uses import OldReference
 from jaxmigrate.program.operations import Code, Replace, code
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.scopes import Scope
+from jaxmigrate.program.scopes import Binding, Scope
 from jaxmigrate.program.sites import denotes
 
 NAME = "jax.sharding.PositionalSharding"
@@ -70,7 +70,7 @@ def family_of(use: OldReference, resolver: Resolver, texts: Texts) -> Family:
             continue
         scope, name = variable
         if (
-            len(scope.bindings[name]) > 1
+            not _are_alike(scope.bindings[name], chain)
             or scope.kind == "class"
             or (scope.parent is None and _is_read_elsewhere(name, use.module, texts))
         ):
@@ -97,9 +97,20 @@ def apply(desk: RewriteContext, use: OldReference, texts: Texts) -> None:
     text = f"$callee({mesh}($devices, {names_of(layout)}), {spec_of(layout, str(spec))})"
     made = code(text, callee=call.func, devices=_devices(desk, call.args[0], layout))
     desk.operations.append(Replace(family.own.whole, made))
+    written = {one.node for one in desk.operations if isinstance(one, Replace)}  # for another that a variable holds
     for node, chain in family.others:
-        if chain.whole is not node and chain.layout is not None:
+        if chain.whole is not node and chain.layout is not None and chain.whole not in written:
             desk.operations.append(Replace(chain.whole, _derived(desk, node, chain.layout, str(spec))))
+
+
+def _are_alike(bindings: Sequence[Binding], chain: Chain) -> bool:
+    """Whether a variable always holds what one expression makes, wherever it is assigned, in each cell of a notebook.
+
+    What its names stand for may differ: each is written where it is, and how it lies on its mesh is the same for all.
+    """
+    said = ast.dump(chain.whole)
+    alike = all(not one.path and one.value is not None and ast.dump(one.value) == said for one in bindings)
+    return alike and (len(bindings) == 1 or (chain.layout is not None and not chain.layout.reshaped))
 
 
 def _devices(desk: RewriteContext, node: ast.expr, layout: Layout) -> Code:
