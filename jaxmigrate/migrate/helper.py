@@ -292,7 +292,11 @@ def _mesh_lines(needs: Needs, names: Names) -> Iterator[str]:
         yield "rows = rows if axis_size is None else axis_size"
     if needs.devices:
         default = all_devices(names.jax, "backend" if needs.backend else "", processes=needs.processes)
-        yield f"chosen = {default} if devices is None else {'devices' if needs.keeps_apart else 'list(devices)'}"
+        given = "devices" if needs.keeps_apart else "list(devices)"
+        if needs.processes:  # two statements, of which each has room on its line
+            yield from ("if devices is None:", f"    chosen = {default}", "else:", f"    chosen = {given}")
+        else:
+            yield f"chosen = {default} if devices is None else {given}"
 
 
 def _mesh(needs: Needs, names: Names) -> str:
