@@ -106,6 +106,8 @@ def _hangs(module: Module) -> tuple[bool, str]:
         behind, below = behind + ends, below + (not ends)
         indents[_leading(module.lines, first.lineno)[len(_leading(module.lines, opening)) :]] += 1
     indent, count = indents.most_common(1)[0] if indents else ("", 0)
+    if not count and _indent(module) == "  ":
+        indent, count = "    ", FEW  # as what goes with blocks of two says: Google's style, and Pyink
     is_usual = count >= FEW and len(indent) <= DEEPEST and not indent.strip(" ")
     return behind >= FEW and behind > below, indent if is_usual else ""
 

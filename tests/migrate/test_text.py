@@ -69,7 +69,7 @@ def test_tabs_and_single_quotes_are_taken_over() -> None:
 def test_two_space_files_get_a_two_space_helper() -> None:
     after = fixed("import jax\n\n\ndef f(x):\n  return x\n\n\np = jax.pmap(f, 'i')\n")
     assert "\n  rows, *_ = jax.tree.leaves(tree)[0].shape\n" in after
-    assert "\n  return jax.shard_map(\n    f, mesh=mesh_of(x)" in after
+    assert "\n  return jax.shard_map(\n      f, mesh=mesh_of(x)" in after  # as Google's style and Pyink have it
 
 
 def test_wide_characters_before_a_reference_do_not_shift_it() -> None:
