@@ -18,6 +18,7 @@ from jaxmigrate.sources import JOINED
 
 MOST_ROUNDS = 16
 ALL_NAMES = frozenset({"eval", "exec", "locals", "vars"})  # what reads variables without their names
+FINDING = ALL_NAMES | {"globals", "modules", "__import__", "Fire", "getmembers"}  # what finds functions by their names
 COUNTING = ("device_count()", "devices()", "devices())")
 LAID_OUT = frozenset({"Mesh", "NamedSharding", "PartitionSpec", "PositionalSharding"})
 
@@ -149,12 +150,17 @@ def _dropped(node: ast.AST, scope: Scope, name: str, module: Module) -> Iterator
         yield from _unused_import(node, module)
         return
     inside = scope.kind == "function"
-    own = inside or name.startswith("_") or any(map(is_main_guard, module.tree.body))  # nobody else uses a script's
+    own = inside or name.startswith("_") or _is_only_run(module)
     helper = isinstance(node, ast.FunctionDef) and own and not node.decorator_list
     plain = inside and _is_plain(node, module)
     helper |= isinstance(node, ast.Assign) and inside and len(node.targets) == 1 and isinstance(node.value, ast.Lambda)
     if isinstance(node, ast.stmt) and (helper or plain) and len(module.table.block_of(node)) > 1:
         yield DropStatement(node, commented=helper)
+
+
+def _is_only_run(module: Module) -> bool:
+    """Whether a module is a script that finds no function by its name: nobody else has its functions."""
+    return any(map(is_main_guard, module.tree.body)) and FINDING.isdisjoint(module.table.named)
 
 
 def _unused_import(alias: ast.alias, module: Module) -> Iterator[Operation]:

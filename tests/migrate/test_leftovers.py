@@ -89,6 +89,7 @@ def test_a_helper_that_a_script_no_longer_calls_goes() -> None:
         },
         {"main.py": HELPER.replace("GUARD    ", "").replace("DEVICES", "jax.devices()")},
         {"main.py": GUARDED.replace("def main", "NAMES = ['copies']\n\n\ndef main")},
+        {"main.py": GUARDED.replace("    print(main())", "    print(globals())")},
     ],
 )
 def test_a_helper_that_others_may_call_stays(files: dict[str, str]) -> None:
@@ -102,3 +103,11 @@ def test_a_helper_that_is_given_other_devices_is_called_as_before(devices: str) 
     made = HELPER.replace("GUARD    ", "").replace("DEVICES", devices)
     after = fix_files({"main.py": f"{made}\n\ndef chosen():\n    return open_devices()\n"}, "auto")["main.py"]
     assert f"copies(jnp.ones(3), {devices})" in after
+
+
+def test_a_helper_that_counts_its_calls_is_called() -> None:
+    counted = GUARDED.replace(
+        "    return jax.tree.map(lambda x: jnp.b", "    n = next(calls)\n    return jax.tree.map(lambda x: jnp.b"
+    )
+    counted = counted.replace("def copies", "calls = iter(range(9))\n\n\ndef copies")
+    assert "copies(jnp.ones(3), jax.devices())" in fix_files({"main.py": counted}, "auto")["main.py"]

@@ -6,6 +6,8 @@ import ast
 
 from jaxmigrate.program.scopes import FunctionNode, is_docstring, positional_names
 
+CHANGING = frozenset({"next", "pop", "popleft", "append", "add", "update", "send", "setdefault", "write"})
+
 
 def single_return(node: FunctionNode) -> ast.expr | None:
     """The expression that a function returns, where that is all it does beside defining functions for it."""
@@ -19,6 +21,10 @@ def single_return(node: FunctionNode) -> ast.expr | None:
     return last.value if inner and isinstance(last, ast.Return) else None
 
 
+def _callee(call: ast.Call) -> str:
+    return getattr(call.func, "attr", getattr(call.func, "id", ""))
+
+
 def _assigns_count(statement: ast.stmt) -> bool:
     """`n = jax.local_device_count()` and its like: a call without arguments that matter."""
     return (
@@ -26,6 +32,7 @@ def _assigns_count(statement: ast.stmt) -> bool:
         and len(statement.targets) == 1
         and isinstance(statement.targets[0], ast.Name)
         and isinstance(statement.value, ast.Call)
+        and not any(isinstance(n, ast.Call) and _callee(n) in CHANGING for n in ast.walk(statement.value))
         and not any(isinstance(n, ast.Name) and n.id == statement.targets[0].id for n in ast.walk(statement.value))
     )
 
