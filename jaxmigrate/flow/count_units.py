@@ -34,6 +34,7 @@ OF_ALL = re.compile(r"(^|_)(global|world|effective)_(\w+_)?(batch|bs|bsz)|batch\
 DEVICES = re.compile(r"(^|_)(devices?|n_dev|num_dev)(_count|s)?$|device_count$|num_(\w+_)?devices$|n_(\w+_)?devices$")
 OTHERS = re.compile(r"(process_index|host_id)\(\) (!=|>) 0$")  # tests for all processes but the first
 WORLD = re.compile(r"(^|_)(global|world|total|all)(_|$)")
+STEPPED = frozenset({"arange", "range", "trange"})
 OWN = re.compile(r"(^|_)(local|per_host|per_process|host|process)(_|$)")
 
 
@@ -110,6 +111,14 @@ def _has_both(name: str, value: ast.expr, module: Module) -> bool:
     return scope is not None and not names.isdisjoint(scope.bindings)
 
 
+def _is_step(name: str, value: ast.expr, module: Module) -> bool:
+    """Whether a number is how far a loop goes at once, through all that there is: any will do."""
+    function = module.table.function_of(value)
+    ranges = (one for one in module.table.calls if last_name(one.func) in STEPPED and len(one.args) == 3)
+    steps = (one.args[2] for one in ranges if module.table.function_of(one) is function)
+    return any(isinstance(one, ast.Name) and one.id == name for one in steps)
+
+
 def _products(name: str, value: ast.expr, module: Module, facts: Facts) -> Iterator[Miscounted]:
     """Products and quotients of a number of known devices, that get a name of others than they are of."""
     wanted = _unit(name)
@@ -132,7 +141,7 @@ def _products(name: str, value: ast.expr, module: Module, facts: Facts) -> Itera
     (of, unit), (count, sign) = base[0], counts[0]
     found = Unit(unit.local + sign * COUNTED[count].local, unit.processes + sign * COUNTED[count].processes)
     meant = Unit(sign * (wanted.local - unit.local), sign * (wanted.processes - unit.processes))
-    if found == wanted or meant not in WRITTEN:
+    if found == wanted or meant not in WRITTEN or _is_step(name, value, module):
         return
     message = (
         f"{name} is of {SAID[wanted]} by its name, and {of} of {SAID[unit]}: between them lies "

@@ -44,6 +44,7 @@ def check(facts: Facts) -> Iterator[Finding]:
                 "pass axis_types=(AxisType.Auto,)"
             )
             yield from facts.finding(found.module, given, CODE, message, fix=_automatic(mesh, facts))
+            break  # the mesh is the cause, whatever else is given
 
 
 def _automatic(mesh: Argument, facts: Facts) -> Offer | None:

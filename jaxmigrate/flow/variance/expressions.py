@@ -228,7 +228,7 @@ def _compare(run: Run, node: ast.Compare, frame: Frame) -> AbstractValue:
     if structural or membership:
         host = any(v.host for v in found)
         return replace(unsure(EQUAL) if host else ARRAY, kind="array")
-    return replace(union(found), kind="array")
+    return replace(union(found), kind="array", gradient=False)  # truth values are none
 
 
 def _is_text(value: AbstractValue) -> bool:

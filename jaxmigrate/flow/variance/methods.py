@@ -176,7 +176,8 @@ def _unseen(
         updated = _updated(result, arguments)
         result = tuple_of([updated, means.applied(updated)])
     elif (statistics := _statistics(run, name, receiver, result, arguments)) is not None:
-        if STATISTICS in statistics.marks and node is not None and frame is not None and not run.quiet():
+        told = node is not None and frame is not None and not run.quiet() and not _evaluates(arguments)
+        if STATISTICS in statistics.marks and told and node is not None and frame is not None:
             run.reading.statistics.append((frame.module, node))
         result = tuple_of([result, statistics])
     return fresh(result, node, Arguments((receiver, *arguments.given), arguments.named, arguments.rest))
@@ -235,6 +236,11 @@ def _statistics(
     statics = [one.static for one in (mutable, *(mutable.parts or ()))]
     kept = any(isinstance(static, Constant) and "batch_stats" in _names(static.value) for static in statics)
     return replace(certainly(result), marks=result.marks | {STATISTICS} if kept else result.marks)
+
+
+def _evaluates(arguments: Arguments) -> bool:
+    """Whether a network is told not to train, so that its statistics come back as they were."""
+    return any(name in arguments.named and arguments.named[name].static == Constant(how) for name, how in STILL)
 
 
 def _gives_state(value: Value | None) -> bool:
@@ -344,7 +350,7 @@ def note_keys(run: Run, arguments: Arguments, node: ast.Call | None, frame: Fram
     """A network that draws random bits: `apply(..., rngs={"dropout": key})`, or haiku's `apply(params, key, ...)`."""
     if node is None or frame is None or run.quiet():
         return
-    still = any(n in arguments.named and arguments.named[n].static == Constant(v) for n, v in STILL)
+    still = _evaluates(arguments)
     if last_name(node.func) in APPLY and not still:
         for one, value in zip(node.args, arguments.given, strict=False):
             if KEY.search(last_name(one)):
