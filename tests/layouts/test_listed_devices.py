@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import sys
+from pathlib import Path
+
 import pytest
 
+from jaxmigrate.cli import main
 from tests.layouts.test_presumed import layouts, plan
 
 TRAIN = """\
@@ -228,3 +233,23 @@ def test_each_of_several_processes_maps_over_its_own_devices(more: str, *, is_gl
     made = plan({"main.py": TRAIN + OWN.format(more=more)}, "auto")
     assert (layouts(made, len(made.sites) - 1) == GLOBAL) == is_global
     assert not [one.says for site in made.sites for one in site.assumed]
+
+
+@pytest.mark.long
+def test_two_processes_that_map_over_their_own_devices_run_as_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = (TRAIN + OWN.format(more="")).replace(
+        "np.ones((24, 3), np.float32)", "np.ones((24, 3), np.float32) + PLACE"
+    )
+    before = before.replace("BATCH =", "PLACE = jax.process_index()\nBATCH =", 1) + "\nprint(RESULT)\n"
+    after = plan({"main.py": before}, "auto").files[0].after
+    assert "Mesh(devices" in after
+    for name, text in (("before", before), ("after", after)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "main.py").write_text(text)
+    report = tmp_path / "report.json"
+    monkeypatch.chdir(tmp_path / "after")
+    asked = ["--original", "../before", "--devices", "4", "--processes", "2", "--report", str(report)]
+    assert main(["verify", ".", *asked, "--", sys.executable, "main.py"]) == 0
+    assert json.loads(report.read_text())["verification"]["verdict"] == "bitwise equal"

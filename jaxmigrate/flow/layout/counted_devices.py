@@ -137,14 +137,14 @@ def chosen(sites: Iterable[MappedSite], resolver: Resolver, put_on: ListedDevice
     if None in cut or len(cut) > 1:
         return None
     found: dict[Ident, tuple[ast.expr, Module]] = {}
-    names: set[str] = set()
+    compared, names = _compared(lists), set[str]()
     for node, module in _asked(resolver):
         ident = lists.ident(node, module)
         if ident is None or ident in found or counts.is_count(node, module):
             continue
         said = {*_said(node, module, resolver, DEEPEST)}
         is_name = any(COUNT.match(one.lower()) for one in said)
-        if ident in cut or is_name or _is_of_devices(node, module, lists) or _is_compared(ident, lists):
+        if ident in cut or is_name or _is_of_devices(node, module, lists) or ident in compared:
             found[ident] = node, module
             names |= said
     if len(found) != 1 or (cut and cut != {*found}):
@@ -202,14 +202,13 @@ def _counts_all(node: ast.AST, module: Module, lists: Lists) -> bool:
     return False
 
 
-def _is_compared(ident: Ident, lists: Lists) -> bool:
-    """Whether a program compares a number with that of the devices: `if n > jax.device_count(): raise ...`."""
-    return any(
-        isinstance(one, ast.Name | ast.Attribute)
-        and _counts_all(other, module, lists)
-        and lists.ident(one, module) == ident
+def _compared(lists: Lists) -> set[Ident | None]:
+    """The numbers that a program compares with that of the devices: `if n > jax.device_count(): raise ...`."""
+    return {
+        lists.ident(one, module)
         for module in lists.resolver.project.program
         for node in (module.nodes if "device" in module.text else ())
         if isinstance(node, ast.Compare) and len(node.comparators) == 1
         for one, other in ((node.left, node.comparators[0]), (node.comparators[0], node.left))
-    )
+        if isinstance(one, ast.Name | ast.Attribute) and _counts_all(other, module, lists)
+    }
