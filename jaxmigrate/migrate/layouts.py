@@ -148,6 +148,9 @@ def choose(mapped: Mapped, resolver: Resolver, trust: Trust, unwritten: Unwritte
     else:
         over_lists = followed(replace(setup, lists=lists, alone=alone))
         some_global = any(one.is_global for one in over_lists.sites.values())
+        if apart and not all((one := over_lists.sites.get(s.node)) and one.is_global for s in all_sites):
+            apart = False  # what stays stacked is written for one process, or for the devices of all
+            some_global &= trust.likely and lists.are_put_by_one
         lists = lists if some_global and over_lists.is_at_least(found) else None
         found, own_devices = (over_lists, True) if lists is not None else (found, own_devices)
     alone &= lists is not None

@@ -226,6 +226,7 @@ RESULT = main("cpu")
         ("from jax.experimental import multihost_utils", False),
         ("every = jax.pmap(lambda x: jax.lax.psum(x, 'i'), 'i')(BATCH.reshape(len(devices), -1, 3))", False),
         ("devices = jax.devices(backend)", False),
+        ("odd = lambda *args: jax.pmap(lambda x, y: x * y, 'i', devices=devices)(*args)", False),  # stays stacked
     ],
 )
 def test_each_of_several_processes_maps_over_its_own_devices(more: str, *, is_global: bool) -> None:
