@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -44,6 +45,10 @@ class Declarations:
 
     def __bool__(self) -> bool:
         """Whether anything is said of names."""
+        return self._says_anything
+
+    @cached_property
+    def _says_anything(self) -> bool:
         return any(self.of(kind) for kind in KINDS)
 
 

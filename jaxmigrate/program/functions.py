@@ -36,8 +36,9 @@ def is_classmethod(function: FunctionNode) -> bool:
 
 
 def _has_decorator(function: FunctionNode, name: str) -> bool:
-    decorators = [] if isinstance(function, ast.Lambda) else function.decorator_list
-    return any(isinstance(d, ast.Name) and d.id == name for d in decorators)
+    if isinstance(function, ast.Lambda) or not function.decorator_list:
+        return False
+    return any(isinstance(d, ast.Name) and d.id == name for d in function.decorator_list)
 
 
 def is_abstract(node: ast.FunctionDef) -> bool:

@@ -78,7 +78,10 @@ def starting(word: str) -> tuple[str, ...]:
 
 def by_position(call: ast.Call, name: str) -> ast.Call:
     """A call of a function with its first arguments by position, where the table knows their names; it has no place."""
-    names = valued("takes").get(name, "").split(":")
+    takes = valued("takes").get(name)
+    if takes is None:
+        return call
+    names = takes.split(":")
     first, rest = [*call.args], [*call.keywords]
     if any(isinstance(one, ast.Starred) for one in first) or any(one.arg is None for one in rest):
         return call

@@ -71,8 +71,10 @@ from jaxmigrate.flow.layout.values import (
 )
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.once import once
 from jaxmigrate.program.passing import passed, taken_by_name
 from jaxmigrate.program.scopes import all_parameters, defaults_of, positional_names
+from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import Class, Function
 
 PARTIALS = named("partial")  # and no partialmethod, which binds the object before it
@@ -87,13 +89,11 @@ def call(it: Interpreter, node: ast.Call, frame: Frame) -> Abstract:
     """The value of a call."""
     if node in it.sites:
         return mapped.make_site(it, node, frame)
-    idiom = it.idioms.of_array(node, frame.module)
+    idiom, counted = _idiom_of(it, node, frame)
     if idiom is not None:
         it.mark_loads(node.func)
         unfollowed_calls.note_named(it, node, frame.module)
         return trusting.apply(it, idiom, it.evaluate(idiom.operand, frame), node, frame)
-    counted = trusting.by_named_count(it, lambda idioms: idioms.of_array(node, frame.module), node, frame)
-    counted = counted or trusting.by_rank(it, node, frame)
     if counted is not None:
         it.mark_loads(node.func)
         unfollowed_calls.note_named(it, node, frame.module)
@@ -114,6 +114,24 @@ def call(it: Interpreter, node: ast.Call, frame: Frame) -> Abstract:
         return NOTHING  # for what a star spreads
     reductions.note_plain(it, callee, given, node, frame)
     return observing.made(it, call_value(it, callee, given, node, frame), node, frame)
+
+
+def _idiom_of(it: Interpreter, node: ast.Call, frame: Frame) -> tuple[Idiom | None, tuple[Idiom, Assumption] | None]:
+    """The idiom of an array that a call is, or else one that leans on something: what it is the source alone says."""
+    known = _idioms(it)
+    if node not in known:
+        idiom, counted = it.idioms.of_array(node, frame.module), None
+        if idiom is None:
+            counted = trusting.by_named_count(it, lambda idioms: idioms.of_array(node, frame.module), node, frame)
+            counted = counted or trusting.by_rank(it, node, frame)
+        known[node] = idiom, counted
+    return known[node]
+
+
+@once
+def _idioms(_it: Interpreter) -> dict[ast.Call, tuple[Idiom | None, tuple[Idiom, Assumption] | None]]:
+    """The idioms that calls are, by call."""
+    return {}
 
 
 def arguments(it: Interpreter, node: ast.Call, frame: Frame, *, to_maps: bool = False) -> Given:

@@ -13,6 +13,7 @@ from jaxmigrate.program.values import Class, External, ModuleValue, Value
 
 INERT_BASES = named("inert-base")
 PYTREE_MARKS = named("pytree", "named-tuple")
+_INERT = INERT_BASES | PYTREE_MARKS
 
 
 def marks_of(it: Interpreter, cls: Class) -> Iterator[tuple[ast.expr, Module]]:
@@ -70,7 +71,5 @@ def _foreign(it: Interpreter, cls: Class) -> Iterator[tuple[ast.expr, Value]]:
         for base in one.node.bases:
             inner = base.value if isinstance(base, ast.Subscript) else base
             value = it.resolver.value(inner, one.module)
-            if not (
-                isinstance(value, Class) or (isinstance(value, External) and value.name in INERT_BASES | PYTREE_MARKS)
-            ):
+            if not (isinstance(value, Class) or (isinstance(value, External) and value.name in _INERT)):
                 yield base, value

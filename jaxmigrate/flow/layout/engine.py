@@ -88,7 +88,7 @@ def _again(it: Interpreter, unit: Module | Function, context: Context | None = N
     it.bodies.runs += 1
     run.add(context)
     it.bodies.stale.discard(known)
-    it.reads, it.touched = set(), set()
+    it.reads, it.running = set(), known
     for assumed in outcomes.runs(it, unit, context):
         if isinstance(unit, Module):
             _module_body(it, unit, assumed)
@@ -96,8 +96,7 @@ def _again(it: Interpreter, unit: Module | Function, context: Context | None = N
             _function_body(it, unit, context, assumed)
     for key in it.reads:
         it.bodies.readers.setdefault(key, set()).add(known)
-    if not it.reads.isdisjoint(it.touched):
-        it.bodies.stale.add(known)
+    it.running = None
 
 
 # Bodies

@@ -11,6 +11,7 @@ from jaxmigrate.flow.layout.model import Frame
 from jaxmigrate.flow.layout.values import NOTHING, PLAIN, Abstract, Ext, Func, func, groups_in, same
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Scope
 from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import External, Function
@@ -112,15 +113,16 @@ def _capture_all(it: Interpreter, nodes: Iterable[ast.AST], frame: Frame) -> Non
 
 
 @once
-def _free(_it: Interpreter) -> dict[ast.AST, set[str]]:
-    """The variables around a function or class that it names."""
+def _free(_resolver: Resolver) -> dict[ast.AST, set[str]]:
+    """The variables around a function or class that it names, which the source alone says."""
     return {}
 
 
 def capture(it: Interpreter, node: ast.AST, frame: Frame) -> None:
     """A function or class can run: from here on it can read the variables around it that it names."""
-    if node not in _free(it):
-        _free(it)[node] = {
+    free = _free(it.resolver)
+    if node not in free:
+        free[node] = {
             n.id
             for n in ast.walk(node)
             if isinstance(n, ast.Name)
@@ -128,7 +130,7 @@ def capture(it: Interpreter, node: ast.AST, frame: Frame) -> None:
             and (holder := frame.module.table.scope_of[n].lookup(n.id)) is not None
             and holder.node is frame.scope.node
         }
-    for name in _free(it)[node]:
+    for name in free[node]:
         _capture_all(it, frame.unnamed.pop(name, ()), frame)
         key = ("variable", frame.scope.node, name)
         frame.captured.add(key)

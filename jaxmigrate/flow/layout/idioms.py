@@ -15,10 +15,10 @@ from jaxmigrate.flow.layout.kinds import (
     LEADING,
     LEADINGS,
     OF_ARRAY,
+    OF_LIBRARIES,
     OF_OTHER_SIZES,
     PUTS_SLICES,
     REARRANGES,
-    REPLICATES,
     RESHAPES,
     SPLITS,
     STACKS,
@@ -102,7 +102,7 @@ class Idioms(ShapeIdioms):
             return self.led(node.args[0], node.args[1], name, module)
         if name in REARRANGES:
             return self.rearranged(node, module)
-        if name in REPLICATES | SPLITS | FIRSTS | FETCHED_FIRSTS:
+        if name in OF_LIBRARIES:
             return self.of_library(node, name, module)
         return self.declared(node, name)
 

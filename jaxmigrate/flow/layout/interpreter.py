@@ -29,6 +29,7 @@ from jaxmigrate.flow.layout.values import (
 )
 from jaxmigrate.program.functions import is_classmethod, is_static
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.once import once_each
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode
 from jaxmigrate.program.sites import MappedSite
@@ -83,7 +84,6 @@ class Interpreter(State):
         self.every_branch = code.every_branch
         self.parted = code.parted
         self.left_out: dict[ast.stmt, Module] = {}  # the first statements of branches that no call in sight takes
-        self._mentions: dict[ast.AST, set[str]] = {}
         for module in self.modules:
             self.join_families(module)
 
@@ -129,9 +129,7 @@ class Interpreter(State):
 
     def names_in(self, node: ast.AST) -> set[str]:
         """Every name in a body."""
-        if node not in self._mentions:
-            self._mentions[node] = names_in(node)
-        return self._mentions[node]
+        return _names_in(node, self.resolver)
 
     def receiver(self, function: Function) -> Abstract | None:
         """The object or class that a method is called on; None of any other function."""
@@ -163,3 +161,8 @@ class Interpreter(State):
     def receives(self, function: Function) -> bool:
         """Whether a function's first parameter is the object or class that it is called on."""
         return self.receiver(function) is not None and (function.receiver is not None or is_classmethod(function.node))
+
+
+@once_each
+def _names_in(node: ast.AST, _resolver: Resolver) -> set[str]:
+    return names_in(node)

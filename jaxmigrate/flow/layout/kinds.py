@@ -20,6 +20,7 @@ KEY_SPLITS = named("splits-key")
 UNREPLICATE = the("unreplicates")
 FIRSTS = named("first")
 FETCHED_FIRSTS = named("first-fetched")
+OF_LIBRARIES = REPLICATES | SPLITS | FIRSTS | FETCHED_FIRSTS
 METRICS = named("metrics")
 PREFETCHES = named("prefetches")
 UNCHANGED = named("unchanged")

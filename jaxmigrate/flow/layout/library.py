@@ -36,8 +36,8 @@ from jaxmigrate.flow.layout.kinds import (
     FIRSTS,
     KEY_SPLITS,
     METRICS,
+    OF_LIBRARIES,
     PREFETCHES,
-    REPLICATES,
     SPLITS,
     STACKS,
     UNCHANGED,
@@ -121,10 +121,7 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
     values = given.positional
     if name == padding.PADS:
         return padding.wrap(it, given, node, frame)
-    if (
-        name in REPLICATES | SPLITS | FIRSTS | FETCHED_FIRSTS
-        and (idiom := it.idioms.of_library(node, name, frame.module)) is not None
-    ):
+    if name in OF_LIBRARIES and (idiom := it.idioms.of_library(node, name, frame.module)) is not None:
         return operations.apply(it, idiom, values[0], node, frame)
     if name in FETCHES and values and (rows := fetched_rows.fetched(it, values[0], node, frame)) is not None:
         return rows

@@ -36,6 +36,7 @@ from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once, once_each
 from jaxmigrate.program.remade_objects import remakes_objects
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Binding, Scope, walk
 from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.trust import Assumption
@@ -183,7 +184,7 @@ def _deciding(_it: Interpreter) -> dict[ast.AST, list[Flag]]:
 
 def _flags(it: Interpreter, unit: ast.AST, module: Module) -> list[Flag]:
     """The flags of a body on which it depends whether it maps, those asked most often first."""
-    tests = [node for node in _own(unit) if isinstance(node, ast.If | ast.IfExp)]
+    tests = _tests(unit, it.resolver)
     deciders = {node for node in tests if _decides(node, it)}
     if not deciders:  # what is no matter of maps is not looked into
         return []
@@ -197,14 +198,14 @@ def _flags(it: Interpreter, unit: ast.AST, module: Module) -> list[Flag]:
     return [flag for flag, _ in asked.most_common() if flag in deciding][:MOST_FLAGS]
 
 
-def _own(unit: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a body, without those of functions and classes in it."""
-    waiting = [*ast.iter_child_nodes(unit)]
-    while waiting:
-        node = waiting.pop(0)
+@once_each
+def _tests(unit: ast.AST, _resolver: Resolver) -> list[ast.If | ast.IfExp]:
+    """The tests of a body, without those of functions and classes in it."""
+    nodes = [*ast.iter_child_nodes(unit)]
+    for node in nodes:  # which grow
         if not isinstance(node, _FUNCTIONS):
-            yield node
-            waiting += ast.iter_child_nodes(node)
+            nodes += ast.iter_child_nodes(node)
+    return [node for node in nodes if isinstance(node, ast.If | ast.IfExp)]
 
 
 def _atoms(test: ast.expr) -> Iterator[ast.expr]:

@@ -9,7 +9,7 @@ from jaxmigrate.flow.layout.causes import Reason, Stacked
 from jaxmigrate.flow.layout.functions import is_generator
 from jaxmigrate.flow.layout.idioms import Idioms
 from jaxmigrate.flow.layout.model import Devices, Env, Key
-from jaxmigrate.flow.layout.stores import Assumed, Blockers, Bodies, Lending, Looks, Maps, Operations, Wrappers
+from jaxmigrate.flow.layout.stores import Assumed, Blockers, Bodies, Lending, Looks, Maps, Operations, Unit, Wrappers
 from jaxmigrate.flow.layout.values import (
     CONTAINER,
     MIXED,
@@ -86,8 +86,8 @@ class State:
         self.leans = False  # whether anything was taken for granted
         self.changed = False
         self.touches = 0  # how often anything changed that is read by a key
-        self.reads: set[object] = set()  # by the body that runs, which are keys as what it touches
-        self.touched: set[object] = set()
+        self.reads: set[object] = set()  # by the body that runs
+        self.running: Unit | None = None
         self._roots: dict[ast.ClassDef, ast.ClassDef] = {}
         self._families: dict[ast.ClassDef, ast.ClassDef] = {}
 
@@ -95,8 +95,11 @@ class State:
         """Says that what a key stands for has changed, so that whoever read it runs again."""
         self.changed = True
         self.touches += 1
-        self.touched.add(key)
-        self.bodies.stale |= self.bodies.readers.pop(key, frozenset())
+        running, readers = self.running, self.bodies.readers.pop(key, None)
+        if readers is not None:
+            self.bodies.stale |= readers - {running}
+        if running is not None and key in self.reads:
+            self.bodies.stale.add(running)
 
     # Groups and boxes
 

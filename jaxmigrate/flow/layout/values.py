@@ -469,6 +469,8 @@ def has_own_order(value: Abstract, above: frozenset[int] = frozenset()) -> bool:
 
 def is_tracked(value: Abstract) -> bool:
     """Whether a value holds arrays whose representation may change."""
+    if isinstance(value, Plain | Func | Obj | Nothing):
+        return False
     return next(groups_in(value), None) is not None
 
 
