@@ -1,15 +1,16 @@
 """Measures how time and memory of fix and lint grow with a project: its files, its call chain, its sites.
 
-    python tests/bench/growth.py [--most 50000] [--commands lint fix] [--kinds files chain sites functions] [--svg FILE]
-                                 [--limit SECONDS] [--log FILE]
+    python tests/bench/growth.py [--most 50000] [--commands lint fix] [--kinds files chain sites functions family]
+                                 [--svg FILE] [--limit SECONDS] [--log FILE]
 
 Projects are synthetic and of doubling sizes. `files`: a tree of folders in which one file in ten uses JAX and one in a
 hundred maps; `chain`: functions that call one another in a row behind one map, with a collective in the last, ten to a
 module; `sites`: mapped functions with their states and loops, twenty to a module; `functions`: one file of functions
-with an old name in each, 43,000 to 10 MB. Each measurement is a process of its
-own: its processor time, and the most memory that one of its processes held. The exponent is that of size in a fit of
-time over the larger half of the sizes: 1 is linear. With `--log` each measurement is a line of the file, and what it
-holds is not measured again.
+with an old name in each, 43,000 to 10 MB; `family`: classes of one family with their tests, which all name what the one
+trainer names, so that all are followed, two files to a class. Each measurement is a process of its own: its processor
+time, and the most memory that one of its processes held. The exponent is that of size in a fit of time over the larger
+half of the sizes: 1 is linear. With `--log` each measurement is a line of the file, and what it holds is not measured
+again.
 """
 
 from __future__ import annotations
@@ -86,6 +87,92 @@ def normalise_{n}(params, batch):
     total = jnp.sum(batch["x"]) * {n}
     return scaled, total
 '''
+OPERATOR = """import numpy as np
+
+from project.library.base import Operator, prepared
+
+
+class Operator{n}(Operator):
+    def __init__(self, shape, scale={n}, use_pmap=False):
+        super().__init__(shape, lambda x: x * scale, use_pmap)
+        self.weights = prepared(np.ones(shape), self)
+        self.other = None
+
+    def apply(self, x):
+        y = self.evaluate(x)
+        for weight in self.weights:
+            y = y + weight
+        self.other = y
+        return y
+
+    def scaled(self, factor):
+        return Operator{n}(self.shape, factor)
+"""
+TESTED = """import numpy as np
+
+from project.library.base import prepared
+from project.library.operator_{n} import Operator{n}
+from project.library.trainer import Trainer
+
+
+class TestOperator{n}:
+    def setup_method(self):
+        self.operator = Operator{n}((3, 4))
+        self.data = prepared(np.ones((3, 4)), self.operator)
+
+    def test_apply(self):
+        trainer = Trainer(self.operator, use_pmap=False)
+        assert trainer.run([self.data]) is not None
+        assert self.operator.apply(self.data) is not None
+
+    def test_scaled(self):
+        data = self.data
+        data[0] = 3
+        assert self.operator.scaled(2).apply(data) is not None
+"""
+BASE = """import jax
+
+
+def prepared(array, owner):
+    array = array.reshape(owner.shape)
+    array.setflags(write=True)
+    return array
+
+
+class Operator:
+    def __init__(self, shape, evaluate, use_pmap=False):
+        self.shape = shape
+        self.evaluate = jax.pmap(evaluate) if use_pmap else evaluate
+        self.use_pmap = use_pmap
+
+    def __call__(self, x):
+        return self.evaluate(x)
+
+    def __add__(self, other):
+        return Operator(self.shape, lambda x: self.evaluate(x) + other.evaluate(x))
+"""
+TRAINER = """import jax
+import jax.numpy as jnp
+from flax import jax_utils
+from flax.training.common_utils import shard
+
+
+class Trainer:
+    def __init__(self, operator, use_pmap=True):
+        self.operator = operator
+        self.use_pmap = use_pmap
+        step = lambda w, x: (w - 0.1 * jax.lax.pmean(jnp.mean(x), "batch"))
+        self.step = jax.pmap(step, axis_name="batch") if self.use_pmap else step
+
+    def run(self, batches):
+        state = jnp.zeros(())
+        if self.use_pmap:
+            state = jax_utils.replicate(state)
+        for batch in batches:
+            data = self.operator(batch)
+            state = self.step(state, shard(data) if self.use_pmap else data)
+        return jax_utils.unreplicate(state) if self.use_pmap else state
+"""
 HEAD = """import jax
 import jax.numpy as jnp
 from flax import jax_utils
@@ -155,15 +242,30 @@ def functions(root: Path, size: int) -> None:
     (root / "generated.py").write_text(text, encoding="utf-8")
 
 
+def family(root: Path, size: int) -> None:
+    """Classes of one family, each with a test."""
+    for folder in ("library", "tests"):
+        (root / folder).mkdir(parents=True)
+        (root / folder / "__init__.py").write_text("", encoding="utf-8")
+    (root / "__init__.py").write_text("", encoding="utf-8")
+    (root / "library" / "base.py").write_text(BASE, encoding="utf-8")
+    (root / "library" / "trainer.py").write_text(TRAINER, encoding="utf-8")
+    for n in range(size):
+        (root / "library" / f"operator_{n}.py").write_text(OPERATOR.format(n=n), encoding="utf-8")
+        (root / "tests" / f"test_{n}.py").write_text(TESTED.format(n=n), encoding="utf-8")
+
+
 KINDS: dict[str, tuple[Callable[[Path, int], None], int, int]] = {
     "files": (files, 500, 50_000),
     "chain": (chain, 125, 2_000),
     "sites": (sites, 50, 800),
     "functions": (functions, 250, 4_000),
+    "family": (family, 25, 200),
 }
 COMMANDS = {
     "lint": ("lint", "--no-cache", "--statistics"),
     "fix": ("fix", "--check"),
+    "fix likely": ("fix", "--check", "--layout", "likely"),
     "fix stacked": ("fix", "--check", "--layout", "stacked"),
 }
 
