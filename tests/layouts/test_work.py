@@ -14,6 +14,7 @@ from jaxmigrate.flow.layout.values import Abstract
 from jaxmigrate.migrate.one_device import _Point, _Uses
 from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.migrate.project import plan_sources
+from jaxmigrate.program.imports import imported_files
 from jaxmigrate.program.modules import Module, Project
 from tests.layouts.running import plan
 
@@ -91,12 +92,11 @@ def test_who_imports_what_is_looked_up_once_however_many_variables_hold_an_array
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     looked = 0
-    imported = alias_flow.imported_files
 
     def counting(importer: Path, text: str, project: Project) -> frozenset[Path]:
         nonlocal looked
         looked += 1
-        return imported(importer, text, project)
+        return imported_files(importer, text, project)
 
     def lookups(variables: int) -> int:
         nonlocal looked
@@ -115,7 +115,7 @@ def test_who_imports_what_is_looked_up_once_however_many_variables_hold_an_array
 def test_what_is_written_is_asked_once_of_a_program_that_is_followed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[object] = []
     followed: list[object] = []
-    is_written, follow = buffers._is_written, decide.follow
+    is_written = buffers._is_written
 
     def asking(operand: buffers.Operand, it: Interpreter) -> bool:
         asked.append(operand)
@@ -123,7 +123,7 @@ def test_what_is_written_is_asked_once_of_a_program_that_is_followed_again(monke
 
     def following(it: Interpreter) -> bool:
         followed.append(it)
-        return follow(it)
+        return engine.follow(it)
 
     monkeypatch.setattr(buffers, "_is_written", asking)
     monkeypatch.setattr(decide, "follow", following)

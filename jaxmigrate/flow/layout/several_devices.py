@@ -40,11 +40,20 @@ def holds(it: Interpreter, test: ast.expr, module: Module) -> bool | None:
     """Whether a test holds on as many devices as the program is followed for; None where it asks for something else."""
     if it.devices is None:
         return None
-    asked = asks(it, test, module)
+    known, modules = _asked(it), len(it.modules)
+    if test not in known or known[test][0] != modules:  # others that join may set what it asks
+        known[test] = modules, asks(it, test, module)
+    asked = known[test][1]
     if asked is None:
         return None
     it.devices.asked[test] = asked
     return asked.sense is it.devices.several(asked.local)
+
+
+@once
+def _asked(_it: Interpreter) -> dict[ast.expr, tuple[int, Asked | None]]:
+    """What tests ask, for as many modules as take part: each is asked whenever its body is followed."""
+    return {}
 
 
 def pass_over(it: Interpreter, node: ast.If | ast.IfExp, frame: Frame) -> None:
