@@ -271,10 +271,10 @@ def call_function(it: Interpreter, function: Function, given: Given, node: ast.e
     name = it.idioms.library_name(function)
     if name:
         return call_external(it, name, given, node, frame)
-    operand = _only_operand(it, node, frame)
-    alone = operand is not None and isinstance(node, ast.Call) and len(given.positional) == len(node.args)
+    alone = isinstance(node, ast.Call) and 0 < len(given.positional) == len(node.args) and not given.named
     idiom = it.idioms.of_helper(function, given=len(given.positional)) if alone else None
-    if idiom is not None and operand is not None and not given.named:
+    operand = _only_operand(it, node, frame) if idiom is not None else None
+    if idiom is not None and operand is not None:
         it.join_module(function.module)
         unfollowed_calls.note(it, node, [function])
         whole = Idiom(idiom.kind, operand, idiom.form or "tree")
