@@ -62,6 +62,10 @@ class Trust:
         both = Observed({**before.made, **more.made}, {**before.given, **more.given})
         return replace(self, presumed=both)
 
+    def presuming_nothing(self) -> Trust:
+        """The same, where nothing is presumed."""
+        return replace(self, presumed=NOTHING_OBSERVED)
+
     def __bool__(self) -> bool:
         return self.likely or bool(self.declarations) or bool(self.observed)
 

@@ -256,6 +256,61 @@ RESULT = train()
     assert layouts(plan({"main.py": MAIN + text}, "auto")) == (["stacked", "stacked"], ["stacked"])
 
 
+HELPED = """\
+def take(x):
+    return x[0]
+
+
+class Helper:
+    def take(self, x):
+        return x[0]
+
+
+def step(w, x):
+    loss, grad = jax.value_and_grad(loss_fn)(w, x)
+    return w - 0.125 * jax.lax.pmean(grad, "batch"), jax.lax.pmean(loss, "batch")
+
+
+def train(name="take"):
+    w, h = jnp.ones(3), Helper()
+    if jax.device_count() > 1:
+        w, loss = run(jax_utils.replicate(w), X.reshape(jax.device_count(), -1, 3))
+        return {taken}
+    return {other}
+
+
+run = jax.pmap(step, axis_name="batch")
+RESULT = train()
+"""
+
+
+@pytest.mark.parametrize(
+    ("taken", "other"),
+    [
+        ("take(w), take(loss)", 'jax.tree.map(take, {"a": X})'),
+        ("take(w), take(loss)", "jax.jit(take)(X)"),
+        ("take(w), take(loss)", "jax.vmap(take)(X[None])"),
+        ("take(w), take(loss)", "sorted([X], key=take)"),
+        ("take(w), take(loss)", "{'take': take}[name](X)"),
+        ("take(w), take(loss)", "globals()[name](X)"),
+        ("h.take(w), h.take(loss)", "getattr(h, name)(X)"),
+        ("h.take(w), h.take(loss)", "list(map(h.take, [X]))"),
+    ],
+)
+def test_a_helper_that_one_device_calls_where_nobody_sees_it_stays(taken: str, other: str) -> None:
+    found = plan({"main.py": MAIN + HELPED.format(taken=taken, other=other)}, "auto")
+    assert found.files[0].after.count("return x[0]") == 2
+
+
+@pytest.mark.parametrize(
+    "other",
+    ["[one for one in map(run, [w[None]], [X[None]])]", "run.lower(w[None], X[None]).compile()(w[None], X[None])"],
+)
+def test_a_map_that_one_device_hands_on_keeps_its_arrays_stacked(other: str) -> None:
+    found = plan({"main.py": MAIN + HELPED.format(taken="w[0], loss[0]", other=other)}, "auto")
+    assert {one.layout for one in (*found.sites[0].arguments, *found.sites[0].outputs)} == {"stacked"}
+
+
 def test_a_call_by_names_that_one_device_makes_too_stays() -> None:
     text = WRAPPERS.replace("run(w, x)", "run(w=w, x=x)")
     found = plan({"main.py": MAIN + text}, "auto")
@@ -306,3 +361,83 @@ def test_a_count_by_its_name_is_likely_and_named() -> None:
     found = plan(files)
     assert layouts(found) == GLOBAL
     assert any("`config.num_devices` is the number of all devices" in one.says for one in found.sites[0].assumed)
+
+
+PUT = """\
+{multi}
+
+
+{put}
+
+
+run = jax.pmap(lambda w: w * 2, axis_name="i")
+
+
+def main():
+    a, b = jnp.arange(3.0) + 1, jnp.arange(3.0) + 5
+    a, b = {given}
+    if jax.device_count() > 1:
+        return jax_utils.unreplicate(run(a)), jax_utils.unreplicate(b)
+    return a, b
+
+
+RESULT = main()
+"""
+OWN = """\
+class Base:
+    def several(self):
+        return jax.device_count() > 1
+
+    def put(self, x):
+        return jax_utils.replicate(x) if self.several() else x
+"""
+KEPT = """\
+class Base:
+    def __init__(self):
+        self.multi = jax.device_count() > 1
+
+    def put(self, x):
+        return jax_utils.replicate(x) if self.multi else x
+"""
+OF_ANY = "def put(x):\n    return jax_utils.replicate(x) if multi(x) else x"
+
+
+@pytest.mark.parametrize(
+    ("multi", "put", "given"),
+    [
+        ("def multi(x):\n    if x[0] < 3:\n        return jax.device_count() > 1\n", OF_ANY, "put(a), put(b)"),
+        (
+            (
+                "def multi(x):\n    try:\n        assert x[0] < 3\n        return jax.device_count() > 1\n"
+                "    except AssertionError:\n        pass\n"
+            ),
+            OF_ANY,
+            "put(a), put(b)",
+        ),
+        (OWN, "class Small(Base):\n    def several(self):\n        return False", "Base().put(a), Small().put(b)"),
+        (
+            KEPT,
+            (
+                "class Small(Base):\n    @property\n    def multi(self):\n        return False\n\n"
+                "    @multi.setter\n    def multi(self, value):\n        pass"
+            ),
+            "Base().put(a), Small().put(b)",
+        ),
+        (
+            (
+                "from types import SimpleNamespace\n\n\nclass T:\n    def __init__(self):\n"
+                "        self.multi = jax.device_count() > 1\n"
+            ),
+            "def put(self, x):\n    return jax_utils.replicate(x) if self.multi else x",
+            "put(T(), a), put(SimpleNamespace(multi=False), b)",
+        ),
+        (
+            'MULTI = jax.device_count() > 1\n\n\ndef change():\n    globals()["MULTI"] = False\n',
+            "def put(x):\n    return jax_utils.replicate(x) if MULTI else x",
+            "put(a), change() or put(b)",
+        ),
+    ],
+)
+def test_a_question_that_may_have_another_answer_is_none(multi: str, put: str, given: str) -> None:
+    found = plan({"main.py": MAIN + PUT.format(multi=multi, put=put, given=given)}, "auto")
+    assert "unreplicate(b)" in found.files[0].after or "b[0]" in found.files[0].after

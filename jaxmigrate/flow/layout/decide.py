@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from jaxmigrate.flow.layout import buffers, parted_results, read_only_copies, several_devices
 from jaxmigrate.flow.layout.causes import FAILED, Stacked
@@ -147,16 +147,26 @@ def _followed(code: HostCode, setup: Setup, trust: Trust) -> tuple[Layouts, Inte
     if interpreter is None:
         return all_stacked(code.sites, TOO_LARGE), None
     ways = several_devices.fewer(interpreter, processes=setup.processes)
-    others = [_interpreted(code, setup, trust, way) for way in ways]
+    others = [_on_fewer(code, setup, trust, way) for way in ways]
     for other in others:
         if other is not None:
-            several_devices.keep_what_both_run(interpreter, other)
+            several_devices.keep_what_both_run(interpreter, other[0])
     found = _solved(interpreter, setup)
     for other in others:
-        if other is None or not several_devices.agree(interpreter, found, other, _solved(other, setup)):
+        if other is None or not several_devices.agree(interpreter, found, *other):
             plain = _interpreted(code, setup, trust, None)
             return (_solved(plain, setup), plain) if plain is not None else (all_stacked(code.sites, TOO_LARGE), None)
     return found, interpreter
+
+
+def _on_fewer(code: HostCode, setup: Setup, trust: Trust, way: Devices) -> tuple[Interpreter, Layouts] | None:
+    """What followed a program as it runs on fewer devices, and the layouts there, without what is presumed: once."""
+    leans = trust.likely, id(trust.declarations), id(trust.observed)
+    key = (leans, code.every_branch, code.parted, setup.processes, id(setup.some), way.local, way.every, way.roots)
+    if key not in code.on_fewer:
+        interpreter = _interpreted(code, setup, trust.presuming_nothing(), way)
+        code.on_fewer[key] = (interpreter, _solved(interpreter, setup)) if interpreter is not None else None
+    return cast("tuple[Interpreter, Layouts] | None", code.on_fewer[key])
 
 
 def _solved(interpreter: Interpreter, setup: Setup) -> Layouts:

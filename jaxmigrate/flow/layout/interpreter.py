@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from jaxmigrate.flow.layout.causes import Stacked
@@ -58,7 +58,8 @@ class HostCode:
 
     `editable` says which modules may change; `reachable` are those that join where they name something that leads to
     stacked arrays. `every_branch`: branches that no call in sight takes are followed as well. `parted` are dictionaries
-    among the results of sites whose entries have layouts of their own, by their places.
+    among the results of sites whose entries have layouts of their own, by their places. `on_fewer` keeps what followed
+    it as it runs on fewer devices.
     """
 
     resolver: Resolver
@@ -68,6 +69,7 @@ class HostCode:
     reachable: ReachableModules
     every_branch: bool = False
     parted: frozenset[tuple[ast.expr, Place]] = frozenset()
+    on_fewer: dict[object, object] = field(default_factory=dict, compare=False)
 
 
 class Interpreter(State):

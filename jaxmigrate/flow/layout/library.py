@@ -15,6 +15,7 @@ from jaxmigrate.flow.layout import (
     implicit_methods,
     key_rows,
     known_keys,
+    methods,
     module_variables,
     numpys,
     operations,
@@ -44,7 +45,7 @@ from jaxmigrate.flow.layout.kinds import (
     WITHOUT_LOOKING,
     Idiom,
 )
-from jaxmigrate.flow.layout.model import Frame, Given, given_of
+from jaxmigrate.flow.layout.model import Frame, Given, blocker_at, given_of
 from jaxmigrate.flow.layout.numbers import is_number
 from jaxmigrate.flow.layout.shape_texts import is_zero
 from jaxmigrate.flow.layout.values import (
@@ -181,7 +182,10 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
         return made
     if name == "builtins.getattr" and len(values) == 2 and isinstance(values[0], Obj):
         text = known_keys.text_of(values[1])
-        return attributes.of_object(it, values[0].cls, text, node, frame) if text is not None else None
+        if text is None:
+            methods.let_go_of_all(it, values[0].cls, blocker_at(methods.BY_ANY_NAME, node, frame))
+            return None
+        return attributes.of_object(it, values[0].cls, text, node, frame)
     if name == "builtins.getattr" and values:
         return None if is_tracked(values[0]) else _of_module(it, values[0], node, frame)
     return _of_python(it, name, given, node, frame)

@@ -22,6 +22,7 @@ from jaxmigrate.program.modules import Module
 from jaxmigrate.program.sites import listed
 from jaxmigrate.program.values import Class, Function
 
+BY_ANY_NAME = Stacked.NOT_VISIBLE.reason("is returned by a method that may be called by a name which fix cannot see")
 Def = ast.FunctionDef | ast.AsyncFunctionDef
 LOOKUPS = frozenset({"__getattribute__", "__class_getitem__", "__init_subclass__", "__set_name__"})
 INERT = named("inert-class-decorator")  # decorators of classes that leave their methods as they are
@@ -275,6 +276,18 @@ def _sweep_objects(it: Interpreter) -> None:
                             handed,
                         ),
                     )
+
+
+def let_go_of_all(it: Interpreter, cls: Class, blocker: Blocker) -> None:
+    """Any method of an object of a class may be called with anything: `getattr(trainer, name)(x)`."""
+    root = it.root(cls)
+    for module in [*it.modules]:
+        for node, scope in module.table.own_scope.items():
+            owner = scope.parent.node if scope.parent is not None else None
+            if isinstance(node, Def) and isinstance(owner, ast.ClassDef) and it.root(Class(module, owner)) is root:
+                function = Function(module, node)
+                if function not in it.blockers.gone and not node.name.startswith("__"):
+                    it.escape(function, blocker)
 
 
 def _handed_on(it: Interpreter, node: Def, name: str, module: Module) -> Iterator[ast.Name]:

@@ -11,8 +11,10 @@ from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given, blocker_at
 from jaxmigrate.flow.layout.values import Func
 from jaxmigrate.program.library import named
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.trust import Assumption
-from jaxmigrate.program.values import Class
+from jaxmigrate.program.values import Class, Function
 
 REFLECTION = named("reflection")
 OF_MODULES = named("of-modules")  # not of functions
@@ -68,6 +70,8 @@ def note(it: Interpreter, name: str, node: ast.expr, frame: Frame) -> None:
             frame,
         )
         frames.capture_unnamed(it, frame)
+        if _calls_by_name(node, frame.module):
+            _let_go_of_functions(it, frame.module, node, frame)
         if name in OF_MODULES:
             it.blockers.of_modules.add(node)
         if frame.scope.kind == "module" or name not in OF_MODULES:
@@ -79,3 +83,28 @@ def note(it: Interpreter, name: str, node: ast.expr, frame: Frame) -> None:
                 node,
                 frame.module,
             )
+
+
+def _calls_by_name(node: ast.expr, module: Module) -> bool:
+    """Whether a module's functions are called by names that are only known when it runs: `globals()[name](x)`."""
+    parents = module.table.parents
+    found = parents.get(node)
+    if isinstance(found, ast.Attribute) and found.attr == "get":
+        found = parents.get(found)
+        key = found.args[0] if isinstance(found, ast.Call) and found.args else None
+    else:
+        key = found.slice if isinstance(found, ast.Subscript) else None
+    if not isinstance(found, ast.expr) or key is None or isinstance(key, ast.Constant):
+        return False
+    user = parents.get(found)
+    if isinstance(user, ast.Assign) and isinstance(user.targets[0], ast.Name):
+        calls = (parents.get(one) for one in module.table.named.get(user.targets[0].id, ()))
+        return any(isinstance(one, ast.Call) and last_name(one.func) == user.targets[0].id for one in calls)
+    return isinstance(user, ast.Call) and user.func is found
+
+
+def _let_go_of_functions(it: Interpreter, module: Module, node: ast.expr, frame: Frame) -> None:
+    said = Stacked.NOT_VISIBLE.reason("is returned by a function that may be called by a name which fix cannot see")
+    for binding in (one for several in module.table.root.bindings.values() for one in several):
+        if isinstance(binding.node, ast.FunctionDef):
+            it.escape(Function(module, binding.node), blocker_at(said, node, frame))

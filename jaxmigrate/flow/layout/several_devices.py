@@ -11,29 +11,23 @@ import ast
 from collections.abc import Iterator
 from typing import cast
 
+from jaxmigrate.flow.layout import unfollowed_calls
 from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.choices import Layouts, SiteChoice
+from jaxmigrate.flow.layout.device_questions import asks
 from jaxmigrate.flow.layout.interpreter import Interpreter
-from jaxmigrate.flow.layout.kept_flags import reflects, stored
 from jaxmigrate.flow.layout.model import Asked, Devices, Frame
-from jaxmigrate.flow.layout.named_counts import NamedCounts
+from jaxmigrate.flow.layout.site_facts import GIVES_BACK, NO_CALL
 from jaxmigrate.flow.layout.values import Abstract, Blocker
-from jaxmigrate.program.attribute_stores import stored_value
-from jaxmigrate.program.callers import callers_of
-from jaxmigrate.program.class_attributes import class_attributes
-from jaxmigrate.program.functions import returned_by
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
-from jaxmigrate.program.scopes import Binding, Scope
+from jaxmigrate.program.scopes import FunctionNode
 from jaxmigrate.program.trust import Assumption
-from jaxmigrate.program.values import Application, External, Function, Parameter
+from jaxmigrate.program.values import Class, Function
 
+_NAMED = ast.FunctionDef | ast.ClassDef
+BY_NAME = frozenset({"__dict__", "eval", "exec", "getattr", "globals", "import_module", "locals", "vars"})
 ONE_DEVICE = Stacked.MIXED.reason("is stacked here on several devices, and not on one")
-DEEPEST = 6  # names of names, callers of callers
-# What a comparison of a number of devices with a number says: whether it holds where there are more than one.
-ABOVE = {(ast.Gt, 1): True, (ast.GtE, 2): True, (ast.NotEq, 1): True}
-ABOVE |= {(ast.LtE, 1): False, (ast.Lt, 2): False, (ast.Eq, 1): False}
-TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Gt: ast.Lt, ast.Lt: ast.Gt, ast.GtE: ast.LtE, ast.LtE: ast.GtE}
 
 
 def holds(it: Interpreter, test: ast.expr, module: Module) -> bool | None:
@@ -90,129 +84,6 @@ def lean(it: Interpreter, values: list[Abstract]) -> None:
             it.lean(values, Assumption("likely", "apart", "", says, asked.module, asked.named))
 
 
-def asks(it: Interpreter, test: ast.expr, module: Module, depth: int = DEEPEST) -> Asked | None:
-    """Whether a test asks for more devices than one; of a variable, a function or a parameter what it stands for."""
-    match test:
-        case ast.Compare():
-            return _compared(it, test, module)
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            inner = asks(it, operand, module, depth)
-            return inner and Asked(inner.local, not inner.sense, inner.named, inner.module)
-        case ast.Name() | ast.Attribute() | ast.Call() if depth:
-            return _meant(it, test, module, depth - 1)
-    return None
-
-
-def _compared(it: Interpreter, test: ast.Compare, module: Module) -> Asked | None:
-    match test:
-        case ast.Compare(left=count, ops=[op], comparators=[ast.Constant(value=int(number))]):
-            kind = type(op)
-        case ast.Compare(left=ast.Constant(value=int(number)), ops=[op], comparators=[count]):
-            kind = TURNED.get(type(op), type(op))
-        case _:
-            return None
-    sense = ABOVE.get((kind, number))
-    if sense is None or isinstance(number, bool):
-        return None
-    local = _is_local(it, count, module, DEEPEST)
-    if local is not None:
-        return Asked(local, sense)
-    certain = it.idioms.is_count
-    if it.trust.likely and NamedCounts(it.resolver, certain).is_one(count, module):
-        return Asked(local=False, sense=sense, named=count, module=module)
-    return None
-
-
-def _is_local(it: Interpreter, count: ast.expr, module: Module, depth: int) -> bool | None:
-    """Whether a number counts the devices of one process, or all; None where it may count neither."""
-    found: set[bool | None] = set()
-    if not it.idioms.is_count(count, module):
-        if depth:
-            found |= {
-                _is_local(it, one, where, depth - 1) if one is not None else None
-                for one, where in _stand_for(it, count, module)
-            }
-        return found.pop() if len(found) == 1 else None
-    callers = callers_of(it.resolver)
-    values = it.resolver.values(count, module)
-    for value in (v for one in values for v in (callers.passed(one) if isinstance(one, Parameter) else (one,))):
-        if not isinstance(value, Application) or not isinstance(value.callee, External):
-            continue  # a number that a chosen list says, or none
-        names = [value.callee.name]
-        for given in value.arguments if value.callee.name == "builtins.len" else ():
-            listed = it.resolver.argument_values(given)
-            calls = (one.callee for one in listed if isinstance(one, Application))
-            names += [callee.name for callee in calls if isinstance(callee, External)]
-        found.add(any("local" in name for name in names))
-    return None if len(found) > 1 else found == {True}
-
-
-def _meant(it: Interpreter, node: ast.expr, module: Module, depth: int) -> Asked | None:
-    """What all that a name or an attribute is set to asks, or all that a function returns."""
-    found: set[Asked | None] = set()
-    for value, where in _stand_for(it, node, module):
-        found.add(asks(it, value, where, depth) if value is not None else None)
-        if None in found or len(found) > 1:
-            return None
-    return found.pop() if found else None
-
-
-def _stand_for(it: Interpreter, node: ast.expr, module: Module) -> Iterator[tuple[ast.expr | None, Module]]:
-    """The expressions that a name, an attribute or a call stands for; None among them for what is not in sight."""
-    match node:
-        case ast.Name():
-            scope = module.table.scope_of.get(node)
-            holder = scope.lookup(node.id) if scope is not None else None
-            bindings = it.resolver.bindings_at(node, module)
-            if holder is None or not bindings or _is_set_elsewhere(it, node, holder):
-                yield None, module
-            for binding in bindings:
-                yield from _bound(it, binding, module)
-        case ast.Attribute(value=ast.Name(id="self"), attr=name):
-            stores = stored(it).get(name, [])
-            own = name not in class_attributes(it.resolver) and bool(stores) and not reflects(it)
-            if not own:
-                yield None, module
-            for target, where in stores if own else ():
-                yield stored_value(target, where), where
-        case ast.Call(func=func):
-            values = it.resolver.values(func, module) if func in module.table.scope_of else ()
-            if not values:
-                yield None, module
-            for value in values:
-                if not isinstance(value, Function) or not _stays(it, value):
-                    yield None, module
-                    continue
-                returned = returned_by(value.node)
-                yield from ((one, value.module) for one in returned or [None])
-        case _:
-            yield None, module
-
-
-def _stays(it: Interpreter, function: Function) -> bool:
-    """Whether a call of a function gives what it returns, and nothing replaces it by its name."""
-    node = function.node
-    return isinstance(node, ast.Lambda) or (isinstance(node, ast.FunctionDef) and node.name not in stored(it))
-
-
-def _bound(it: Interpreter, binding: Binding, module: Module) -> Iterator[tuple[ast.expr | None, Module]]:
-    """What a binding of a name gives it: of a parameter what the calls write for it."""
-    function = binding.scope.node
-    if binding.kind == "param" and isinstance(function, ast.FunctionDef) and isinstance(binding.node, ast.arg):
-        written = callers_of(it.resolver).written(Parameter(module, function, binding.node.arg))
-        if not written:
-            yield None, module
-        yield from written or ()
-    else:
-        yield (binding.value if binding.kind == "assign" and not binding.path else None), module
-
-
-def _is_set_elsewhere(it: Interpreter, name: ast.Name, holder: Scope) -> bool:
-    """Whether a variable may be set where its file does not say so."""
-    of_module = holder.kind == "module" and (name.id in it.scope.of_modules or name.id in stored(it))
-    return of_module or ("variable", holder.node, name.id) in it.scope.rebound
-
-
 def fewer(it: Interpreter, *, processes: bool) -> list[Devices]:
     """What else a program has to be followed for that asks: one device in all, or one of each of several processes."""
     if it.devices is None or not it.devices.asked:
@@ -225,17 +96,62 @@ def fewer(it: Interpreter, *, processes: bool) -> list[Devices]:
 
 def keep_what_both_run(it: Interpreter, fewer: Interpreter) -> None:
     """Keeps arrays stacked that code makes or takes apart which, on fewer devices, has others there."""
-    ran, ops = _evaluated(fewer), fewer.operations.ops
+    ran, ops, handed = _evaluated(fewer), fewer.operations.ops, _handed_on(fewer)
     for place, op in it.operations.ops.items():
-        if (op.node in ran or place in ran) and (place not in ops or ops[place].kind != op.kind):
+        runs_too = (op.node in ran or place in ran) and (place not in ops or ops[place].kind != op.kind)
+        if runs_too or not handed.isdisjoint(unfollowed_calls.enclosing(op.node, op.module)):
             op.group.block(Blocker(ONE_DEVICE, op.module, op.node))
     it.maps.unmapped |= {call.node for call in it.maps.calls.values() if call.node in ran}
+
+
+def _handed_on(it: Interpreter) -> set[FunctionNode]:
+    """The functions that run on fewer devices where nobody follows them: those that are named, and not called there."""
+    ran = _evaluated(it)
+    defined = {node.name for module in it.modules for node in module.table.own_scope if isinstance(node, _NAMED)}
+    given: list[Function] = []
+    for module in it.modules:
+        for name in defined & module.table.named.keys():
+            for node in module.table.named[name]:
+                parent = module.table.parents.get(node)
+                called = isinstance(parent, ast.Call) and parent.func is node
+                if node not in ran or called or (isinstance(parent, ast.Attribute) and parent.value is node):
+                    continue
+                for value in it.resolver.values(node, module):
+                    given += [value] if isinstance(value, Function) else []
+                    given += _methods(value.module, value.node) if isinstance(value, Class) else []
+    for function in it.blockers.gone:
+        given += [function] if isinstance(function, Function) else []
+    for cls in it.blockers.blocked_classes:
+        home = next((one for one in it.modules if cls in one.table.own_scope), None)
+        given += _methods(home, cls) if home is not None else []
+    for module in it.blockers.modules:
+        given += [Function(module, node) for node in module.table.own_scope if isinstance(node, FunctionNode)]
+    found = {one for function in given for one in unfollowed_calls.run_by(it, function)}
+    return found | it.bodies.device
+
+
+def _methods(module: Module, cls: ast.ClassDef) -> list[Function]:
+    return [Function(module, node) for node in cls.body if isinstance(node, ast.FunctionDef)]
+
+
+def _looks_by_name(it: Interpreter) -> bool:
+    """Whether what runs on fewer devices gets at functions or variables by names that nobody reads."""
+    for module in it.modules:
+        for name in BY_NAME & module.table.named.keys():
+            for node in module.table.named[name]:
+                call = module.table.parents.get(node)
+                known = isinstance(call, ast.Call) and len(call.args) > 1 and isinstance(call.args[1], ast.Constant)
+                if not _evaluated(it).isdisjoint((node, call)) and not (known and name == "getattr"):
+                    return True
+    return False
 
 
 def agree(it: Interpreter, found: Layouts, fewer: Interpreter, other: Layouts) -> bool:
     """Whether what a program does on fewer devices stays right where it is changed as it is on several."""
     called = {call.site for call in fewer.maps.calls.values()}
-    if not called <= {call.site for call in it.maps.calls.values()}:
+    if not called <= {call.site for call in it.maps.calls.values()} or _looks_by_name(fewer):
+        return False
+    if any(_is_used(one) and not found.sites[site].blocked for site, one in other.sites.items() if site not in called):
         return False
     if any(_kinds(found.sites[site]) != _kinds(other.sites[site]) for site in called):
         return False
@@ -249,6 +165,11 @@ def agree(it: Interpreter, found: Layouts, fewer: Interpreter, other: Layouts) -
         and (twin.op.kind, twin.layout, twin.fields) == (choice.op.kind, choice.layout, choice.fields)
         for choice in shared
     )
+
+
+def _is_used(choice: SiteChoice) -> bool:
+    """Whether a map that nothing calls is used in another way: handed on, say."""
+    return choice.blocked is not None and choice.blocked.topic not in (GIVES_BACK.topic, NO_CALL.topic)
 
 
 def _evaluated(it: Interpreter) -> set[ast.AST]:

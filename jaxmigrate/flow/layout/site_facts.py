@@ -20,6 +20,8 @@ from jaxmigrate.program.values import Argument, Constant
 
 OWN = Stacked.MAP_STAYS.reason("pmap is given the devices of this process, while others may take those of all")
 UNLISTED = Stacked.MAP_STAYS.reason("pmap is given no devices, while others are, and none of these are in sight there")
+GIVES_BACK = Stacked.MAP_STAYS.reason("it only returns its arguments")
+NO_CALL = Stacked.NOT_VISIBLE.reason("fix sees no call of the mapped function")
 OF_PROGRAM = ("replaced", "apart")  # the advice that holds for mapped functions as for arrays
 
 
@@ -60,12 +62,7 @@ class SiteFacts:
         if self.counts.get(node, 0) == -1:
             return Stacked.MAP_STAYS.reason("it is called with a different number of arguments in different places")
         if node not in self.counts:
-            only = identities.site_gives_back(site, self.it.resolver)
-            return (
-                Stacked.MAP_STAYS.reason("it only returns its arguments")
-                if only
-                else Stacked.NOT_VISIBLE.reason("fix sees no call of the mapped function")
-            )
+            return GIVES_BACK if identities.site_gives_back(site, self.it.resolver) else NO_CALL
         if site.is_open:
             return Stacked.MAP_STAYS.reason("pmap is called with * or **")
         if self.apart and node in self.it.maps.compiled:

@@ -23,7 +23,7 @@ def note(it: Interpreter, node: ast.expr, functions: Iterable[Function]) -> None
     known = it.operations.unfollowed.setdefault(node, {})
     for function in functions:
         if function.node not in known:
-            known |= dict.fromkeys(_run_by(it, function))
+            known |= dict.fromkeys(run_by(it, function))
             it.changed = True
 
 
@@ -61,7 +61,7 @@ def _known(_it: Interpreter) -> dict[FunctionNode, list[FunctionNode]]:
     return {}
 
 
-def _run_by(it: Interpreter, function: Function) -> list[FunctionNode]:
+def run_by(it: Interpreter, function: Function) -> list[FunctionNode]:
     """A function and those of the project that it names, and so on."""
     known = _known(it)
     if function.node not in known:
