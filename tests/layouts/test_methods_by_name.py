@@ -41,9 +41,15 @@ def test_a_method_that_is_called_by_any_name_stays(call: str) -> None:
     assert "return x[0]" in found.files[0].after
 
 
-@pytest.mark.parametrize("found", ["globals()[name]", "globals().get(name)", "vars(Helper)[name]"])
+@pytest.mark.parametrize("found", ["globals()[name]", "globals().get(name)", "globals()['take']"])
 def test_a_function_that_is_called_by_any_name_stays(found: str) -> None:
     text = MAIN.format(call=f"{found}(X)").replace("class Base", "def take(x):\n    return x[0]\n\n\nclass Base")
+    text = text.replace("h.take(w)", "take(w)")
+    assert plan({"main.py": text}, "auto").files[0].after.count("return x[0]") == 2
+
+
+def test_a_function_that_evaluated_text_calls_stays() -> None:
+    text = MAIN.format(call="eval('take(X)')").replace("class Base", "def take(x):\n    return x[0]\n\n\nclass Base")
     text = text.replace("h.take(w)", "take(w)")
     assert plan({"main.py": text}, "auto").files[0].after.count("return x[0]") == 2
 

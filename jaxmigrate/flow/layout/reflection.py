@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from jaxmigrate.flow.layout import frames
 from jaxmigrate.flow.layout.causes import Stacked
@@ -20,6 +21,7 @@ REFLECTION = named("reflection")
 OF_MODULES = named("of-modules")  # not of functions
 IMPORTS = named("imports")
 INSPECTION = named("inspection")
+RUNS = frozenset({"builtins.eval", "builtins.exec"})
 
 
 def is_of_object(given: Given) -> bool:
@@ -70,8 +72,8 @@ def note(it: Interpreter, name: str, node: ast.expr, frame: Frame) -> None:
             frame,
         )
         frames.capture_unnamed(it, frame)
-        if _calls_by_name(node, frame.module):
-            _let_go_of_functions(it, frame.module, node, frame)
+        if (called := _called_by_name(name, node, frame.module)) is not None:
+            _let_go_of_functions(it, called, node, frame)
         if name in OF_MODULES:
             it.blockers.of_modules.add(node)
         if frame.scope.kind == "module" or name not in OF_MODULES:
@@ -85,26 +87,40 @@ def note(it: Interpreter, name: str, node: ast.expr, frame: Frame) -> None:
             )
 
 
-def _calls_by_name(node: ast.expr, module: Module) -> bool:
-    """Whether a module's functions are called by names that are only known when it runs: `globals()[name](x)`."""
+def _called_by_name(name: str, node: ast.expr, module: Module) -> re.Pattern[str] | None:
+    """Which functions of a module are called by name: by `globals()[name](x)` any, by `eval("f(x)")` those it says."""
     parents = module.table.parents
     found = parents.get(node)
+    if name in RUNS and isinstance(node, ast.Call) and node.args:
+        text = node.args[0]
+        said = text.value if isinstance(text, ast.Constant) and isinstance(text.value, str) else ""
+        return re.compile("|".join(re.findall(r"\w+", said))) if said else None
     if isinstance(found, ast.Attribute) and found.attr == "get":
         found = parents.get(found)
         key = found.args[0] if isinstance(found, ast.Call) and found.args else None
     else:
         key = found.slice if isinstance(found, ast.Subscript) else None
-    if not isinstance(found, ast.expr) or key is None or isinstance(key, ast.Constant):
-        return False
+    if not isinstance(found, ast.expr) or key is None:
+        return None
     user = parents.get(found)
     if isinstance(user, ast.Assign) and isinstance(user.targets[0], ast.Name):
         calls = (parents.get(one) for one in module.table.named.get(user.targets[0].id, ()))
-        return any(isinstance(one, ast.Call) and last_name(one.func) == user.targets[0].id for one in calls)
-    return isinstance(user, ast.Call) and user.func is found
+        called = any(isinstance(one, ast.Call) and last_name(one.func) == user.targets[0].id for one in calls)
+    else:
+        called = isinstance(user, ast.Call) and user.func is found
+    if not called:
+        return None
+    return re.compile(re.escape(key.value) if isinstance(key, ast.Constant) and isinstance(key.value, str) else ".*")
 
 
-def _let_go_of_functions(it: Interpreter, module: Module, node: ast.expr, frame: Frame) -> None:
+def _let_go_of_functions(it: Interpreter, names: re.Pattern[str], node: ast.expr, frame: Frame) -> None:
+    """A module's functions of some names may be called with anything, and its maps."""
     said = Stacked.NOT_VISIBLE.reason("is returned by a function that may be called by a name which fix cannot see")
-    for binding in (one for several in module.table.root.bindings.values() for one in several):
-        if isinstance(binding.node, ast.FunctionDef):
-            it.escape(Function(module, binding.node), blocker_at(said, node, frame))
+    blocker = blocker_at(said, node, frame)
+    root = frame.module.table.root
+    for name, several in root.bindings.items():
+        for binding in several if names.fullmatch(name) else ():
+            if isinstance(binding.node, ast.FunctionDef):
+                it.escape(Function(frame.module, binding.node), blocker)
+        if names.fullmatch(name):
+            it.block(it.load(("variable", root.node, name)), blocker)
