@@ -241,13 +241,18 @@ def _imports(module: Module, project: Project) -> Iterator[Imported]:
     for statement in module.table.import_statements:
         if statement in by_path:
             continue
-        names: list[str] = []
+        names, parts = list[str](), list[str]()
         if isinstance(statement, ast.Import):
             names = [alias.name for alias in statement.names]
         elif not statement.level and statement.module:
-            names = [statement.module, *(f"{statement.module}.{alias.name}" for alias in statement.names)]
-        for name in names:
-            known = name.partition(".")[0] in sys.stdlib_module_names  # whatever a folder of that name holds
-            path = None if known else project.find(module, name)
-            if path is not None:
-                yield name, path
+            names, parts = [statement.module], [f"{statement.module}.{alias.name}" for alias in statement.names]
+        known = {name: path for name in (*names, *parts) if (path := _found(module, name, project)) is not None}
+        holds_parts = any(name in known for name in parts)
+        for name, path in known.items():
+            if name in parts or not holds_parts or path.name == "__init__.py":
+                yield name, path  # what has files as parts is no file of that name beside this one
+
+
+def _found(module: Module, name: str, project: Project) -> Path | None:
+    """The file of the project that an absolute import leads to; none for the standard library's names."""
+    return None if name.partition(".")[0] in sys.stdlib_module_names else project.find(module, name)

@@ -49,3 +49,17 @@ def test_a_file_that_may_not_import_it_has_its_own(imports: str) -> None:
     other = PUTS.replace("from pack.models import init\n", imports)
     after = fix_files({**FILES, "pack/third.py": other}, "auto")
     assert "def _put_replicated(" in after["pack/third.py"]
+
+
+def test_a_package_with_a_file_of_its_name_is_imported_as_one() -> None:
+    files = {
+        name: text
+        for name, text in FILES.items()
+        if name not in ("pack/first.py", "pack/second.py", "pack/__init__.py")
+    }
+    text = MAPS.replace("from pack.models import init", "from pack import models")
+    files |= {"pack/pack.py": "", "pack/one.py": text, "pack/two.py": text}
+    files["pack/data.py"] = "import sys\n\nsys.path.append('pack')\nfrom pack import pack as of_all\n"
+    after = fix_files(files, "auto")
+    for name in ("pack/one.py", "pack/two.py"):
+        assert "from pack.sharding import " in after[name]
