@@ -49,3 +49,5 @@ class Reason:
 FAILED = "following the program failed"  # as every reason begins that is a fault of ours
 NOT_ONE = Stacked.ORIGIN.reason("might not hold one slice per device")
 NOT_FULL = Stacked.ORIGIN.reason("the mapped function's arguments might not hold one slice per device")  # of a result
+GIVES_BACK = Stacked.MAP_STAYS.reason("it only returns its arguments")
+NO_CALL = Stacked.NOT_VISIBLE.reason("fix sees no call of the mapped function")

@@ -12,12 +12,11 @@ from collections.abc import Iterator
 from typing import cast
 
 from jaxmigrate.flow.layout import unfollowed_calls
-from jaxmigrate.flow.layout.causes import Stacked
+from jaxmigrate.flow.layout.causes import GIVES_BACK, NO_CALL, Stacked
 from jaxmigrate.flow.layout.choices import Layouts, SiteChoice
 from jaxmigrate.flow.layout.device_questions import asks
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Asked, Devices, Frame
-from jaxmigrate.flow.layout.site_facts import GIVES_BACK, NO_CALL
 from jaxmigrate.flow.layout.values import Abstract, Blocker
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once

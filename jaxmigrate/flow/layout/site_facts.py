@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from jaxmigrate.flow.guards import is_tried
 from jaxmigrate.flow.layout import advice, identities, results
-from jaxmigrate.flow.layout.causes import Reason, Stacked
+from jaxmigrate.flow.layout.causes import GIVES_BACK, NO_CALL, Reason, Stacked
 from jaxmigrate.flow.layout.given_devices import GivenDevices
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.listed_devices import ListedDevices
@@ -20,8 +20,6 @@ from jaxmigrate.program.values import Argument, Constant
 
 OWN = Stacked.MAP_STAYS.reason("pmap is given the devices of this process, while others may take those of all")
 UNLISTED = Stacked.MAP_STAYS.reason("pmap is given no devices, while others are, and none of these are in sight there")
-GIVES_BACK = Stacked.MAP_STAYS.reason("it only returns its arguments")
-NO_CALL = Stacked.NOT_VISIBLE.reason("fix sees no call of the mapped function")
 OF_PROGRAM = ("replaced", "apart")  # the advice that holds for mapped functions as for arrays
 
 
