@@ -36,7 +36,7 @@ from jaxmigrate.migrate.site_maps import keeps_what_is_named
 from jaxmigrate.migrate.sites import Outcome, site_plan
 from jaxmigrate.migrate.style import style_of
 from jaxmigrate.migrate.unhandled import Source, blamed
-from jaxmigrate.migrate.weak_numbers import leave_weak
+from jaxmigrate.migrate.weak_numbers import assumed_of, leave_weak, weak_numbers
 from jaxmigrate.migrate.witnesses import with_witnesses, witnesses
 from jaxmigrate.migrate.words import without_pmap
 from jaxmigrate.migrate.writing import NewFile, ProjectWriter
@@ -187,6 +187,7 @@ class _ProjectPlanner:
         self.read = ReadTexts()
         self.roots: dict[ReferenceNode, Decision] = {}
         self.leans: tuple[Assumed, ...] = ()  # what every site leans on beside proof
+        self.weak: Mapping[ast.expr, ast.expr] = {}  # numbers whose types hang on how many processes there are
 
     def plan(self) -> Plan:
         """The files given, in their order, and those that the rewrite adds."""
@@ -250,7 +251,9 @@ class _ProjectPlanner:
         decisions = leave_faked(decisions, sites, roots, self.project.program, self.resolver)
         decisions = leave_compared(decisions, self.reachable.graph)
         if around.several:
-            decisions = leave_weak(decisions, sites, roots, self.project.program, self.resolver)
+            self.weak = weak_numbers(sites, self.project.program, self.resolver)
+            if self.options.layout != "likely":
+                decisions = leave_weak(decisions, self.weak, roots)
         decisions = leave_together(decisions, sites, self.resolver, self._reference_of)
         self._root_at(decisions)
         return Mapped(self.modules, sites, decisions, outside, around, self.texts, self.reachable)
@@ -303,7 +306,9 @@ class _ProjectPlanner:
             outcome = outcome if direct else self._under_a_name_that_stays(outcome)
             plan = site_plan(outcome, name, work.module, self.resolver, written.decided(outcome.site))
             written_as = "jax.shard_map" if direct else "shard_map_stacked" if plan.status == "rewritten" else ""
-            leans = (*plan.assumed, *self.leans) if plan.status == "rewritten" else plan.assumed
+            number = self.weak.get(outcome.site.node) if outcome.site is not None else None
+            own = (assumed_of(number, work.module.path),) if number is not None else ()
+            leans = (*plan.assumed, *self.leans, *own) if plan.status == "rewritten" else plan.assumed
             plans.append(replace(plan, written=written_as, assumed=leans))
             marks.append(Mark(outcome.marked, plan.id))
             if not direct:

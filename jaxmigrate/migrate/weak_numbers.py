@@ -9,8 +9,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from jaxmigrate.migrate.decide import Decision, Refusal
+from jaxmigrate.migrate.plan import Assumed
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.narrow import INTEGERS, says_narrow
 from jaxmigrate.program.resolve import Resolver
@@ -21,29 +23,45 @@ from jaxmigrate.program.syntax import last_name
 DEEPEST = 3  # names that stand for one another
 
 
-def leave_weak(
-    decisions: Mapping[Module, list[Decision]],
-    sites: Mapping[Module, Sequence[MappedSite]],
-    root: Mapping[ast.expr, Reference],
-    modules: Sequence[Module],
-    resolver: Resolver,
-) -> dict[Module, list[Decision]]:
-    """The decisions with a refusal for each reference of which some site is given such a number in sight."""
-    refused: dict[Reference, Refusal] = {}
+def weak_numbers(
+    sites: Mapping[Module, Sequence[MappedSite]], modules: Sequence[Module], resolver: Resolver
+) -> dict[ast.expr, ast.expr]:
+    """Such a number in sight that some site is given, by the site."""
+    found: dict[ast.expr, ast.expr] = {}
     for site in (site for own in sites.values() for site in own):
         types = (float,) * says_narrow(resolver) + (int,) * bool(INTEGERS.search(site.module.text))
         number = next(_numbers(site, types, modules, resolver), None) if types else None
-        if number is not None and site.node in root:
+        if number is not None:
+            found[site.node] = number
+    return found
+
+
+def leave_weak(
+    decisions: Mapping[Module, list[Decision]],
+    numbers: Mapping[ast.expr, ast.expr],
+    root: Mapping[ast.expr, Reference],
+) -> dict[Module, list[Decision]]:
+    """The decisions with a refusal for each reference of which some site is given such a number."""
+    refused: dict[Reference, Refusal] = {}
+    for site, number in numbers.items():
+        if site in root:
             said = ast.unparse(number)
             reason = (
                 f"several processes take `{said}`, for which in_axes has None, as float32 or int32, and one process in "
-                f"the type of what it meets; say which, as in jnp.float32({said}), and run fix again"
+                f"the type of what it meets; say which, as in jnp.float32({said}), or run fix --layout likely"
             )
-            refused.setdefault(root[site.node], Refusal("JM404", reason))
+            refused.setdefault(root[site], Refusal("JM404", reason))
     return {
         module: [replace(d, refusal=d.refusal or refused.get(d.reference.node)) for d in found]
         for module, found in decisions.items()
     }
+
+
+def assumed_of(number: ast.expr, path: Path) -> Assumed:
+    """What a reader takes for granted of such a number: that its type is that of what it meets in any case."""
+    said = ast.unparse(number)
+    says = f"`{said}`, for which in_axes has None, meets float32 and int32 arrays alone in the mapped function"
+    return Assumed("likely", "processes", "", says, path, number.lineno)
 
 
 def _numbers(

@@ -43,6 +43,14 @@ def test_a_number_leaves_its_map(number: str) -> None:
     assert statuses(f"for i in range(3):\n    print(p_scale(x, i * {number}))") == ["JM404", "rewritten"]
 
 
+def test_a_likely_rewrite_names_the_number() -> None:
+    text = MAIN + "print(p_scale(x, 2.5))\n"
+    found, _ = plan_sources([("main.py", Path("/project/main.py"), text)], PlanOptions("likely"))
+    assert [site.status for site in found.sites] == ["rewritten", "rewritten"]
+    named = [any("`2.5`, for which in_axes has None" in one.says for one in site.assumed) for site in found.sites]
+    assert named == [True, False]
+
+
 @pytest.mark.parametrize("array", ["jnp.float32(2.5)", "np.ones(2)", "x[0]", "load()", "True", "3"])
 def test_anything_else_does_not(array: str) -> None:
     assert statuses(f"print(p_scale(x, {array}))") == ["rewritten", "rewritten"]
