@@ -12,7 +12,7 @@ from jaxmigrate.flow.layout.choices import SiteChoice
 from jaxmigrate.flow.layout.counts import (
     counts_devices,
     has_fixed_rows,
-    has_one_row,
+    makes_one_row,
     may_be_fewer,
     may_map_fewer,
 )
@@ -185,7 +185,7 @@ class MapPlans:
             stem = module.path.stem
             near = [m for m in self.project.named if m is module or stem in m.text]
             counted = self.around.processes or any(map(counts_devices, near))
-            counted = counted and not has_one_row(module)
+            counted = counted and not makes_one_row(module)
             self._counted[module] = counted and not may_map_fewer(module, near, self.resolver)
         return self._counted[module]
 

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once, once_each
-from jaxmigrate.program.values import Class
+from jaxmigrate.program.values import Class, Function
+
+Def = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,11 @@ def _declared(classes: Iterable[Class]) -> dict[str, list[ast.AnnAssign]]:
 def family(it: Interpreter, root: ast.ClassDef) -> list[Class]:
     """The classes in sight that descend from one."""
     return _survey(it).families.get(root, [])
+
+
+def methods_of(it: Interpreter, root: ast.ClassDef) -> list[Function]:
+    """The methods of all classes of a family, as their bodies define them."""
+    return [Function(one.module, node) for one in family(it, root) for node in one.node.body if isinstance(node, Def)]
 
 
 def descendants(it: Interpreter, cls: Class) -> list[Class]:

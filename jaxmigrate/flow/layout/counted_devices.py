@@ -13,10 +13,10 @@ from functools import cached_property
 from jaxmigrate.flow.layout.device_counts import DeviceCounts
 from jaxmigrate.flow.layout.device_idents import COUNTED, Ident, Lists, lists_of
 from jaxmigrate.flow.layout.idioms import Idioms
-from jaxmigrate.flow.layout.kinds import BROADCASTS, LEADINGS, STACKS, TILES
 from jaxmigrate.flow.layout.listed_devices import ListedDevices, scope_of
 from jaxmigrate.flow.layout.named_counts import COUNT
 from jaxmigrate.program.callers import callers_of
+from jaxmigrate.program.library import last_names
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite
@@ -25,7 +25,7 @@ from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import External, Parameter
 
 DEEPEST = 4  # a parameter of a parameter
-MAKERS = {name.rpartition(".")[2] for name in (*STACKS, *TILES, *BROADCASTS, *LEADINGS)} | {"reshape"}
+MAKERS = last_names("stacks", "tiles", "broadcasts", "leads") | {"reshape"}
 SAID = ("count", "device", "gpu", "tpu", "accelerator", "ndev")  # some of which the text of such a program has
 
 

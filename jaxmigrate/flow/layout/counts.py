@@ -287,7 +287,7 @@ def has_fixed_rows(node: ast.expr, module: Module) -> bool:
     return False
 
 
-def has_one_row(module: Module) -> bool:
+def makes_one_row(module: Module) -> bool:
     """Whether a file makes an array of one row, `broadcast_to(key, (1, *key.shape))`, which one device takes."""
     calls = (n for n in module.nodes if isinstance(n, ast.Call)) if "broadcast_to" in module.text else ()
     return any(last_name(c.func) == "broadcast_to" and any(map(_is_one_row, c.args[1:2])) for c in calls)

@@ -6,9 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from jaxmigrate.flow.layout.interpreter import Interpreter
-from jaxmigrate.flow.layout.kept_flags import is_own, is_self, reflects, stored
+from jaxmigrate.flow.layout.kept_flags import bound_in_classes, is_own, is_self, reflects, stored
 from jaxmigrate.flow.layout.model import Asked
-from jaxmigrate.flow.layout.named_counts import NamedCounts
 from jaxmigrate.program.attribute_stores import stored_value
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.library import named
@@ -53,10 +52,9 @@ def _compared(it: Interpreter, test: ast.Compare, module: Module) -> Asked | Non
     local = _is_local(it, count, module, DEEPEST)
     if local is not None:
         return Asked(local, sense)
-    certain = it.idioms.is_count
-    if it.trust.likely and NamedCounts(it.resolver, certain).is_one(count, module):
-        return Asked(local=False, sense=sense, named=count, module=module)
-    return None
+    by_name = it.idioms.of_named_count()
+    is_named = by_name is not None and by_name.is_count(count, module)
+    return Asked(local=False, sense=sense, named=count, module=module) if is_named else None
 
 
 def _is_local(it: Interpreter, count: ast.expr, module: Module, depth: int) -> bool | None:
@@ -120,7 +118,7 @@ def _stand_for(it: Interpreter, node: ast.expr, module: Module) -> Iterator[tupl
 def _kept_once(it: Interpreter, node: ast.Attribute, module: Module) -> tuple[ast.expr | None, Module] | None:
     """What the one `__init__` that sets an attribute of a method's own object sets it to."""
     stores = stored(it).get(node.attr, [])
-    if len(stores) != 1 or not is_self(node.value) or reflects(it) or _is_of_class(it, node.attr):
+    if len(stores) != 1 or not is_self(node.value) or reflects(it) or node.attr in bound_in_classes(it):
         return None
     target, home = stores[0]
     function = module.table.function_of(node)
@@ -136,28 +134,12 @@ def _returned(it: Interpreter, function: Function) -> ast.expr | None:
     if not isinstance(node, ast.FunctionDef) or node.name in stored(it) or finds_by_name(it):
         return None
     *before, last = node.body
-    named_apart = function.module.table.scope_of[node].kind != "class" or len(_in_classes(it)[node.name]) == 1
+    named_apart = function.module.table.scope_of[node].kind != "class" or len(bound_in_classes(it)[node.name]) == 1
     kept = all(it.idioms.called(one, function.module) in KEEPING for one in node.decorator_list)
     if not isinstance(last, ast.Return) or not all(isinstance(one, _STEPS) for one in before):
         return None
     waits = any(isinstance(one, ast.Yield | ast.YieldFrom | ast.Await) for one in ast.walk(node))
     return last.value if named_apart and kept and not waits else None
-
-
-def _is_of_class(it: Interpreter, name: str) -> bool:
-    """Whether a class body binds a name: as a method, a property, or with a value of its own."""
-    return name in _in_classes(it)
-
-
-@once
-def _in_classes(it: Interpreter) -> dict[str, list[ast.AST]]:
-    """What the class bodies of the program bind, by name."""
-    found: dict[str, list[ast.AST]] = {}
-    for module in it.resolver.project.program:
-        for node, scope in module.table.own_scope.items():
-            for name in scope.bindings if scope.kind == "class" else ():
-                found.setdefault(name, []).append(node)
-    return found
 
 
 @once

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from jaxmigrate.program.scopes import FunctionNode, is_docstring, positional_names
+from jaxmigrate.program.syntax import last_name
 
 CHANGING = frozenset({"next", "pop", "popleft", "append", "add", "update", "send", "setdefault", "write"})
 
@@ -21,10 +22,6 @@ def single_return(node: FunctionNode) -> ast.expr | None:
     return last.value if inner and isinstance(last, ast.Return) else None
 
 
-def _callee(call: ast.Call) -> str:
-    return getattr(call.func, "attr", getattr(call.func, "id", ""))
-
-
 def _assigns_count(statement: ast.stmt) -> bool:
     """`n = jax.local_device_count()` and its like: a call without arguments that matter."""
     return (
@@ -32,7 +29,7 @@ def _assigns_count(statement: ast.stmt) -> bool:
         and len(statement.targets) == 1
         and isinstance(statement.targets[0], ast.Name)
         and isinstance(statement.value, ast.Call)
-        and not any(isinstance(n, ast.Call) and _callee(n) in CHANGING for n in ast.walk(statement.value))
+        and not any(isinstance(n, ast.Call) and last_name(n.func) in CHANGING for n in ast.walk(statement.value))
         and not any(isinstance(n, ast.Name) and n.id == statement.targets[0].id for n in ast.walk(statement.value))
     )
 

@@ -120,3 +120,14 @@ def reflects(it: Interpreter) -> bool:
     """Whether some module sets attributes by names that are only known when it runs."""
     names = {"setattr", "__dict__", "__setattr__", "__getattribute__", "vars"}
     return any(not names.isdisjoint(module.table.named) for module in it.resolver.project.program)
+
+
+@once
+def bound_in_classes(it: Interpreter) -> dict[str, list[Binding]]:
+    """What the class bodies of the program bind first, by name: methods, properties and values."""
+    found: dict[str, list[Binding]] = {}
+    for module in it.resolver.project.program:
+        for scope in module.table.own_scope.values():
+            for name, bindings in scope.bindings.items() if scope.kind == "class" else ():
+                found.setdefault(name, []).append(bindings[0])
+    return found

@@ -280,14 +280,9 @@ def _sweep_objects(it: Interpreter) -> None:
 
 def let_go_of_all(it: Interpreter, cls: Class, blocker: Blocker) -> None:
     """Any method of an object of a class may be called with anything: `getattr(trainer, name)(x)`."""
-    root = it.root(cls)
-    for module in [*it.modules]:
-        for node, scope in module.table.own_scope.items():
-            owner = scope.parent.node if scope.parent is not None else None
-            if isinstance(node, Def) and isinstance(owner, ast.ClassDef) and it.root(Class(module, owner)) is root:
-                function = Function(module, node)
-                if function not in it.blockers.gone and not node.name.startswith("__"):
-                    it.escape(function, blocker)
+    for function in class_index.methods_of(it, it.root(cls)):
+        if not getattr(function.node, "name", "").startswith("__"):
+            it.escape(function, blocker)
 
 
 def _handed_on(it: Interpreter, node: Def, name: str, module: Module) -> Iterator[ast.Name]:

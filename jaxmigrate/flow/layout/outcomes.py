@@ -17,6 +17,7 @@ from jaxmigrate.flow.layout import object_flags, several_devices
 from jaxmigrate.flow.layout.buffers import is_written
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.kept_flags import (
+    bound_in_classes,
     class_values,
     is_own,
     is_said_to_be,
@@ -420,6 +421,5 @@ def _makes(target: ast.Attribute, module: Module) -> bool:
 @once
 def _methods(it: Interpreter) -> frozenset[str]:
     """The methods of the program's classes, of which some are read as attributes are, and others compare."""
-    scopes = (scope for module in it.resolver.project.program for scope in module.table.own_scope.values())
-    classes = (scope for scope in scopes if scope.kind == "class")
-    return frozenset(name for scope in classes for name, found in scope.bindings.items() if found[0].kind == "def")
+    found = bound_in_classes(it).items()
+    return frozenset(name for name, each in found if any(one.kind == "def" for one in each))

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator
 from typing import cast
 
-from jaxmigrate.flow.layout import unfollowed_calls
+from jaxmigrate.flow.layout import class_index, unfollowed_calls
 from jaxmigrate.flow.layout.causes import GIVES_BACK, NO_CALL, Stacked
 from jaxmigrate.flow.layout.choices import Layouts, SiteChoice
 from jaxmigrate.flow.layout.device_questions import asks
@@ -33,19 +33,24 @@ def holds(it: Interpreter, test: ast.expr, module: Module) -> bool | None:
     """Whether a test holds on as many devices as the program is followed for; None where it asks for something else."""
     if it.devices is None:
         return None
-    known, modules = _asked(it), len(it.modules)
-    if test not in known or known[test][0] != modules:  # others that join may set what it asks
-        known[test] = modules, asks(it, test, module)
-    asked = known[test][1]
+    asked = _asks(it, test, module)
     if asked is None:
         return None
     it.devices.asked[test] = asked
     return asked.sense is it.devices.several(asked.local)
 
 
+def _asks(it: Interpreter, test: ast.expr, module: Module) -> Asked | None:
+    """What a test asks, looked into once for as many modules as take part: others that join may set what it reads."""
+    known, modules = _asked(it), len(it.modules)
+    if test not in known or known[test][0] != modules:
+        known[test] = modules, asks(it, test, module)
+    return known[test][1]
+
+
 @once
 def _asked(_it: Interpreter) -> dict[ast.expr, tuple[int, Asked | None]]:
-    """What tests ask, for as many modules as take part: each is asked whenever its body is followed."""
+    """What tests ask, with the number of modules that took part."""
     return {}
 
 
@@ -65,14 +70,13 @@ def in_traced(it: Interpreter) -> tuple[tuple[ast.expr, bool], ...]:
     """
     if it.devices is None:
         return ()
-    known = _tests(it)
-    for module in it.modules:
-        if module not in known:
-            found = [(test, asks(it, test, module)) for test in _tested(module)]
-            known[module] = [(test, asked) for test, asked in found if asked is not None]
-    every = [(test, asked) for module in it.modules for test, asked in known[module]]
-    it.devices.asked |= {test: asked for test, asked in every if asked.named is not None}
-    return tuple((test, asked.sense) for test, asked in every)
+    known = _traced(it)
+    if len(it.modules) not in known:
+        tests = ((test, _asks(it, test, module)) for module in it.modules for test in _tested(module))
+        every = [(test, asked) for test, asked in tests if asked is not None]
+        it.devices.asked |= {test: asked for test, asked in every if asked.named is not None}
+        known[len(it.modules)] = tuple((test, asked.sense) for test, asked in every)
+    return known[len(it.modules)]
 
 
 def lean(it: Interpreter, values: list[Abstract]) -> None:
@@ -117,20 +121,14 @@ def _handed_on(it: Interpreter) -> set[FunctionNode]:
                     continue
                 for value in it.resolver.values(node, module):
                     given += [value] if isinstance(value, Function) else []
-                    given += _methods(value.module, value.node) if isinstance(value, Class) else []
+                    given += class_index.methods_of(it, it.root(value)) if isinstance(value, Class) else []
     for function in it.blockers.gone:
         given += [function] if isinstance(function, Function) else []
-    for cls in it.blockers.blocked_classes:
-        home = next((one for one in it.modules if cls in one.table.own_scope), None)
-        given += _methods(home, cls) if home is not None else []
+    given += (function for root in it.blockers.blocked_classes for function in class_index.methods_of(it, root))
     for module in it.blockers.modules:
         given += [Function(module, node) for node in module.table.own_scope if isinstance(node, FunctionNode)]
     found = {one for function in given for one in unfollowed_calls.run_by(it, function)}
     return found | it.bodies.device
-
-
-def _methods(module: Module, cls: ast.ClassDef) -> list[Function]:
-    return [Function(module, node) for node in cls.body if isinstance(node, ast.FunctionDef)]
 
 
 def _looks_by_name(it: Interpreter) -> bool:
@@ -182,8 +180,8 @@ def _kinds(choice: SiteChoice) -> tuple[list[str], list[str], bool]:
 
 
 @once
-def _tests(_it: Interpreter) -> dict[Module, list[tuple[ast.expr, Asked]]]:
-    """The tests of modules that ask for several devices."""
+def _traced(_it: Interpreter) -> dict[int, tuple[tuple[ast.expr, bool], ...]]:
+    """The tests that ask for several devices, with their answers there, of as many modules as take part."""
     return {}
 
 
